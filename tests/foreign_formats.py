@@ -115,12 +115,6 @@ IRTT = {
     "stats": {"rtt": {"n": 2, "mean": 5000}, "packet_loss_percent": 50},
     "round_trips": [{"lost": lost, "delay": {"rtt": 5000}} for lost in ("false", "true", "true_up", "false")],
 }
-OHA = {
-    "summary": {"successRate": 1.0, "requestsPerSec": 50.0, "average": 0.01, "total": 2.0},
-    "latencyPercentiles": {"p50": 0.01, "p95": 0.02, "p99.99": 0.09},
-    "statusCodeDistribution": {"200": 90, "500": 10},
-    "errorDistribution": {"aborted due to deadline": 4},
-}
 VEGETA = b"".join(
     b'{"attack":"a","seq":%d,"code":%d,"timestamp":"2026-11-25T00:45:36.%03dZ","latency":%d,"bytes_out":0,"bytes_in":3,"error":""}\n'
     % (at, 200 if at % 5 else 500, at, 19_492_405 + at)
@@ -195,6 +189,9 @@ MADE = {
     "hdr-percentiles": "vegeta/percentiles.txt",
     "bombardier-json": "bombardier/answers.json",
     "hey-text": "hey/refused.txt",
+    "oha-json": "oha/answers.json",
+    "oha-text": "oha/printed.txt",
+    "oha-csv": "oha/answers.csv",
     "ab-text": "ab/refused.txt",
     "sysbench-text": "sysbench/mutex.txt",
     "irtt-text": "irtt/client.txt",
@@ -226,7 +223,6 @@ SHORT: dict[str, bytes] = {
     "gnu-time-v": b'\tCommand being timed: "x"\n\tUser time (seconds): 0.01\n\tPercent of CPU this job got: 60%\n'
     b"\tElapsed (wall clock) time (h:mm:ss or m:ss): 1:02.03\n\tMaximum resident set size (kbytes): 2048\n\tExit status: 0\n",
     "vegeta-json-lines": VEGETA,
-    "oha-json": json.dumps(OHA).encode(),
     "hey-csv": b"response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset\n"
     + b"".join(b"0.00%d,0.0006,0.0000,0.0001,0.0003,0.0001,200,0.000%d\n" % (at, at) for at in range(1, 9)),
     "ab-tsv": b"starttime\tseconds\tctime\tdtime\tttime\twait\n"

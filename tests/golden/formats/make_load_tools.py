@@ -90,10 +90,10 @@ def make_http():
                 ["bombardier", "-c", "2", "-n", "20", "-l", "-o", "json", "-p", "r", target],
                 f"bombardier/{name}.json",
             )
-            run(
-                ["oha", "--no-tui", "-n", "20", "-c", "2", "--output-format", "json", target],
-                f"oha/{name}.json",
-            )
+            oha = ["oha", "--no-tui", "-n", "40", "-c", "2"]
+            run([*oha, "--output-format", "json", target], f"oha/{name}.json")
+        run([*oha, "--output-format", "csv", url], "oha/answers.csv")
+        run([*oha, url], "oha/printed.txt")
         run(["vegeta", "report", "-type", "hdrplot", Path(folder, "answers")], "vegeta/percentiles.txt")
         script, handled = Path(folder, "a.js"), Path(folder, "b.js")
         script.write_text(SCRIPT)
@@ -168,6 +168,13 @@ def make():
         run([*fio, "--rw=read", "--output-format=normal,json"], "fio/after_text.json")
         run([*fio, "--rw=randrw", "--numjobs=2", "--output-format=json"], "fio/clones.json")
     run(["fping", "-C", "5", "-p", "20", "-q", "127.0.0.1"], "fping/quiet.txt")
+    run(["fping", "-c", "3", "-p", "20", "-q", "127.0.0.1"], "fping/counted.txt")
+    for form, into in ((["-x,"], "appended.csv"), (["-j"], "appended.jsonl")):
+        written = DATA / "perf-stat" / into
+        written.unlink(missing_ok=True)
+        for command in (["true"], ["sleep", "0.1"]):
+            kept = ["--append", "-o", str(written), "-e", "task-clock,page-faults"]
+            subprocess.run(["perf", "stat", *form, *kept, *command], check=True)
     run(
         ["perf", "stat", "-x,", "-I", "100", "-e", "task-clock,cycles", "sleep", "0.25"],
         "perf-stat/intervals.csv",

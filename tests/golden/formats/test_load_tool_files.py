@@ -322,3 +322,43 @@ def test_named_columns_of_netperf_have_latencies():
     assert [*value(found, "latency_p50"), *value(found, "latency_mean")] == pytest.approx(
         [float(cells[2]) / 1e6, float(cells[3]) / 1e6]
     )
+
+
+def test_oha_in_all_its_files():
+    """oha's JSON is in seconds, and what it prints in milliseconds here; a fourth of the answers are errors."""
+    summary = json.loads((DATA / "oha/answers.json").read_text())["summary"]
+    found = read("oha/answers.json")
+    assert value(found, "requests") == [summary["requestsPerSec"]]
+    assert value(found, "latency_mean") == [summary["average"]]
+    printed = read("oha/printed.txt")
+    assert (printed.tool, value(printed, "requests")) == (
+        "oha",
+        told("oha/printed.txt", r"Requests/sec:\s+(\S+)"),
+    )
+    for metric, pattern in (
+        ("latency_mean", r"Average:\s+(\S+) ms"),
+        ("latency_max", r"Slowest:\s+(\S+) ms"),
+        ("latency_p95", r"95\.00% in (\S+) ms"),
+    ):
+        assert value(printed, metric) == pytest.approx(
+            [each / 1000 for each in told("oha/printed.txt", pattern)]
+        )
+    lasted = [float(row[4]) for row in entries("oha/answers.csv")[1:]]
+    assert value(read("oha/answers.csv"), "latency_mean") == pytest.approx([sum(lasted) / 40])
+    for name in ("answers.json", "printed.txt", "answers.csv"):
+        assert value(read(f"oha/{name}"), "errors") == [10]
+
+
+def test_oha_without_a_server_has_failed():
+    found = read("oha/refused.json")
+    assert statuses(found, "requests") == [("failed", "Connection refused (os error 111)")]
+    assert value(found, "errors") == [40]
+
+
+def test_counts_of_fping():
+    found = read("fping/counted.txt")
+    (least, mean, most) = (each / 1000 for each in told("fping/counted.txt", r"(?<!\d)(0\.\d{3})"))
+    assert [value(found, f"rtt_{each}")[0] for each in ("min", "mean", "max")] == pytest.approx(
+        [least, mean, most]
+    )
+    assert value(found, "loss") == [0]

@@ -160,3 +160,8 @@ def test_files_with_one_result_are_as_before():
     found = recognised(content).reading(content)
     assert {tuple(row.levels) for row in found.rows} == {()}
     assert "url" in found.options
+
+
+def test_what_the_program_printed_before_the_counters_of_perf():
+    text = (DATA / "perf-stat/appended.csv").read_text().split("# started on")[1].partition("\n")[2]
+    assert values(reading("sh: Killed\n" + text), "task-clock") == values(reading(text), "task-clock")

@@ -50,12 +50,10 @@ class _Counter:
 
 
 def _is_csv(content: Content) -> bool:
+    """Return True if counters stand in the first lines; what the program printed may precede them."""
     if content.is_binary:
         return False
-    lines = [
-        line for line in content.head.split("\n")[:_LOOKED_AT] if line.strip() and not line.startswith("#")
-    ]
-    return bool(lines) and _CSV.match(lines[0][:_LONGEST]) is not None
+    return any(_CSV.match(line[:_LONGEST]) for line in content.head.split("\n")[:_LOOKED_AT])
 
 
 _begun_apart = apart_at(_BEGAN)
@@ -104,7 +102,7 @@ def _read_csv(content: Content, found: Found) -> None:
     has_commas = False
     for line, text in enumerate(lines_of(content), 1):
         if (told := _CSV.match(text)) is None:
-            if text.strip() and not text.startswith("#"):
+            if counters and text.strip() and not text.startswith("#"):
                 found.note("partial", what=f"line {line} is no counter")
             continue
         has_commas = has_commas or (told["s"] != "," and "," in told["value"])

@@ -23,6 +23,9 @@ _FPING = re.compile(r"^(\S{1,300}) +: ((?:\d{1,9}\.\d{1,9}|-)(?: (?:\d{1,9}\.\d{
 _PROBE = re.compile(
     rf"^(?:\[{NUMBER}\] )?(\S{{1,300}}) +: \[{COUNT}\], (?:{COUNT} bytes, ({NUMBER}) ms|timed out)"
 )
+_COUNTED = re.compile(
+    rf"^(\S{{1,300}}) +: xmt/rcv/%loss = ({COUNT})/({COUNT})/{NUMBER}%(?:, min/avg/max = ({NUMBER})/({NUMBER})/({NUMBER}))?$"
+)
 _LOOKED_AT = 20
 
 
@@ -72,12 +75,20 @@ def _add_delays(trial: Trial, values: Sequence[float], times: Sequence[float] | 
 
 def _is_fping(content: Content) -> bool:
     lines = [] if content.is_binary else [line for line in content.head.split("\n")[:_LOOKED_AT] if line]
-    return bool(lines) and (all(map(_FPING.match, lines)) or _PROBE.match(lines[0]) is not None)
+    return bool(lines) and (
+        all(map(_FPING.match, lines))
+        or _PROBE.match(lines[0]) is not None
+        or _COUNTED.match(lines[0]) is not None
+    )
 
 
 def _read_fping(content: Content, found: Found) -> None:
     """Read the replies of each host: from a line of each probe, else from the line of all that `-C` adds."""
     lines = lines_of(content)
+    if _COUNTED.match(next(filter(None, lines), "")):
+        for told in matches(_COUNTED, lines):
+            _add_counted(found, told)
+        return
     hosts: dict[str, list[float | None]] = {}
     for probe in matches(_PROBE, lines):
         hosts.setdefault(probe[1], []).append(None if probe[2] is None else float(probe[2]) / 1000)
@@ -95,6 +106,18 @@ def _read_fping(content: Content, found: Found) -> None:
         else:
             trial.add("rtt_mean", None, "s", "lower", reason="no reply")
         trial.add("loss", 1 - len(values) / len(replies), "1", "lower")
+
+
+def _add_counted(found: Found, told: re.Match[str]) -> None:
+    """Add what `-q -c` prints of a host."""
+    trial = Trial(found=found, treatment={"destination": told[1]})
+    sent, received = int(told[2]), int(told[3])
+    if told[5] is None:
+        trial.add("rtt_mean", None, "s", "lower", reason="no reply")
+    else:
+        for metric, place in (("rtt_min", 4), ("rtt_mean", 5), ("rtt_max", 6)):
+            trial.add(metric, float(told[place]), "ms", "lower")
+    trial.add("loss", 1 - received / sent if sent else None, "1", "lower")
 
 
 READERS = (

@@ -19,6 +19,7 @@ from trialwise.readers.tables.roles import FAILED, Column, Shape, of_header, rea
 from trialwise.readers.tables.table import Table, read_table
 from trialwise.readers.tables.text import LINE
 from trialwise.readers.tables.times import holds_dates, time_unit, times_of
+from trialwise.readers.tables.words import is_data
 from trialwise.readers.units import NORMAL
 
 _MISSING = (".", "?")
@@ -30,6 +31,13 @@ _EPOCH = 1e9
 _MOST_HEAD = 1 << 16
 
 
+def _headless(content: Content) -> AnalysisError:
+    return AnalysisError(
+        f"{content.path}: the table has no header",
+        hint="add a first line with names, or use --no-header",
+    )
+
+
 class _Worked:
     """What was read of a table: its columns, their lines, and what was noticed."""
 
@@ -37,10 +45,7 @@ class _Worked:
         data, self.cut = _without_cut(content.data)
         table = read_table(content.path, content=data, types=True)
         if not table.headed:
-            raise AnalysisError(
-                f"{content.path}: the table has no header",
-                hint="add a first line with names, or use --no-header",
-            )
+            raise _headless(content)
         self.repeated = table.repeated
         self.decimals: list[str] = []
         again = {
@@ -51,6 +56,8 @@ class _Worked:
             for name in table.columns
             if name not in again and name not in table.repeated
         ]
+        if any(column.kind == "number" and is_data(column.name) for column in self.columns):
+            raise _headless(content)
         self.lines = _places(table.frame[LINE])
         self.shape: Shape = shape_of(self.columns)[0]
 

@@ -152,6 +152,8 @@ def test_a_status_fails_the_row():
     [
         ('scheme,v\na,"1,234"\nb,"2,345"\n', "thousands or decimals"),
         ("1,2\n3,4\n", "no header"),
+        ("cubic,11.2\nbbr,12.5\ncubic,11.9\n", "no header"),
+        ("real 0.13\nuser 0.00\nsys 0.00\n", "no header"),
         ("scheme,v\na,1 ms\nb,2 Mbit/s\n", "do not belong together"),
         ("a,b\nx,y\nz,w\n", "no column holds values"),
     ],
