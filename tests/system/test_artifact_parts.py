@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -159,6 +160,32 @@ def test_figures_that_claims_name_are_packed_and_absent_ones_are_said(bench, art
     again = packed(tmp_path)
     assert again["left_out"] == ["figures/a.svg, the figure of C1, is not there"]
     assert "figures/a.svg" not in zipfile.ZipFile(tmp_path / "artifact.zip").namelist()
+
+
+def test_the_readme_has_the_command_that_draws_the_authors_own_figures(bench, artifact, tmp_path):
+    copy = shutil.copytree(artifact[1], tmp_path / "artifact")
+    (command,) = [
+        line for line in (copy / "README.md").read_text().splitlines() if "report" in line and "--svg" in line
+    ]
+    done = subprocess.run(
+        ["sh", "-c", command.replace("trialwise", '"$@"', 1), "sh", sys.executable, "-c", artifacts.RUN],
+        cwd=copy,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (
+        trialwise(
+            "report", "sums.results", "--svg", tmp_path / "own", "-o", tmp_path / "own.html", cwd=bench
+        ).returncode
+        == 0
+    )
+    drawn = {each.name: each.read_bytes() for each in (tmp_path / "figures-sums.results").iterdir()}
+    assert drawn == {each.name: each.read_bytes() for each in (tmp_path / "own").iterdir()}
+    assert "verdicts-steps.svg" in drawn
+    assert verified(tmp_path, "artifact")[0] == 0
 
 
 USING = """#!/usr/bin/python3

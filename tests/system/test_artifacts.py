@@ -414,7 +414,7 @@ def test_a_crate_that_breaks_a_rule_is_found_out(copy, change, said):
 
 
 def test_the_crate_and_the_citation_pass_their_validators(copy):
-    """roc-validator has RO-Crate 1.3; its profiles of runs are those of 0.5, which know RO-Crate 1.1 alone."""
+    """roc-validator has RO-Crate 1.3; its profiles of runs are those of 0.5, which know RO-Crate 1.1 and its vocabulary alone."""
     python = os.environ.get("TRIALWISE_CRATE_PYTHON")
     if not python:
         pytest.skip("TRIALWISE_CRATE_PYTHON names no Python with roc-validator, rocrate and cffconvert")
@@ -424,6 +424,7 @@ def test_the_crate_and_the_citation_pass_their_validators(copy):
     assert json.loads(done.stdout.splitlines()[-1]) == {
         "ro-crate-1.3": [],
         "process-run-crate-0.5": ["ro-crate-1.1_5.3"],
+        "workflow-run-crate-0.5": ["ro-crate-1.1_5.3", "workflow-ro-crate-1.0_2.1"],
     }
     cff = Path(python).with_name("cffconvert")
     subprocess.run(

@@ -18,7 +18,7 @@ import urllib3
 
 CONTEXT = (Path(rocrate.__file__).parent / "data/ro-crate.jsonld").read_bytes()
 ADDRESS, KIND = "https://w3id.org/ro/crate/1.3/context", "application/ld+json"
-PROFILES = ("ro-crate-1.3", "process-run-crate-0.5")
+PROFILES = ("ro-crate-1.3", "process-run-crate-0.5", "workflow-run-crate-0.5")
 
 
 class Known(urllib.request.BaseHandler):

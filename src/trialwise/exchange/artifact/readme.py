@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from shlex import quote
 
 from trialwise.analysis.artifacts import PackedClaim, PackedExperiment
 from trialwise.analysis.claims.results import ClaimResult
@@ -38,6 +39,7 @@ def _lines(description: Description) -> Iterator[str]:
     yield "Trialwise), and computes each claim again from the recorded trials."
     yield _ACTIVE
     yield from _claims(description.claims)
+    yield from _figures(description.experiments)
     yield "## Part 2: details"
     yield ""
     for experiment in description.experiments:
@@ -76,6 +78,19 @@ def _claims(claims: Sequence[PackedClaim]) -> Iterator[str]:
     yield ""
     yield "Times are from the first to the last moment of the trials that a claim rests on, resets included, on the authors' machine."
     yield "Peak memory is that of the largest process of a trial, and *root* says whether the trials ran with the rights of root."
+    yield ""
+
+
+def _figures(experiments: Sequence[PackedExperiment]) -> Iterator[str]:
+    yield "### Figures"
+    yield ""
+    yield "Those that claims name are in `figures/`. All others are drawn from the packed trials, and written outside of this folder:"
+    yield ""
+    yield "```"
+    for folder in (each.folder for each in experiments):
+        words = (f"./{folder}", "--svg", f"../figures-{folder}", "-o", f"../{folder}.html")
+        yield f"trialwise report {' '.join(map(quote, words))}"
+    yield "```"
     yield ""
 
 
