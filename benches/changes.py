@@ -132,11 +132,11 @@ KINDS: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
 }
 """What is made of normal series, whose neighbours may correlate."""
 CORRELATIONS = (0.0, 0.3, 0.5, 0.8)
-COUNTS = ((12, 2000), (20, 2000), (50, 2000), (100, 1000), (300, 500), (400, 300))
+COUNTS = ((12, 2000), (20, 2000), (50, 2000), (100, 1000), (300, 300), (400, 200))
 """Values of a series, and series."""
 STEPS = ((20, 2.0), (20, 3.0), (20, 15.0), (40, 2.0), (40, 3.0), (100, 1.0), (100, 2.0))
-OTHERS = 50
-"""Series that the other programs judge, the first of each cell."""
+OTHERS, LONGEST_OTHERS = 50, 100
+"""Series that the other programs judge, the first of each cell; PELT takes seconds for longer ones."""
 
 
 def without_a_change() -> Iterator[dict[str, object]]:
