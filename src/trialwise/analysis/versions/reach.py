@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, sqrt
 
 import numpy as np
-from scipy.special import ndtr, stdtrit
+from scipy.special import chdtri, ndtr, stdtrit
 
+from trialwise import statistics as st
 from trialwise.analysis.comparison.results import ComparisonRow
 from trialwise.arrays import Array
 from trialwise.experiment.model import Extent
@@ -24,6 +25,8 @@ CHANCE = 0.9
 """With which the slowdown is found."""
 MOST = 10_000
 """Rounds beyond which no number is named."""
+_SURE = 0.8
+"""Confidence that the pilot's deviations are not larger than taken."""
 _LARGEST = 1000.0
 _CLOSE = 1e-3
 
@@ -53,13 +56,19 @@ class Reach:
 
 
 def deviations(rows: Sequence[ComparisonRow]) -> Array:
-    """Return the standard deviation of each benchmark's pairs, in percent of base; of those that have one."""
+    """Return the standard deviation of each benchmark's pairs, in percent of base, as `deviation_at_most`; of those that have one."""
     found = [
-        100 * row.difference.welch.se * row.difference.n[0] ** 0.5 / abs(row.difference.means[0])
+        100 * deviation_at_most(row.difference) / abs(row.difference.means[0])
         for row in rows
         if row.difference is not None and row.difference.means[0]
     ]
     return np.array(found)
+
+
+def deviation_at_most(difference: st.Difference) -> float:
+    """Return the upper confidence bound of the standard deviation of pairs, so that a quiet pilot does not promise too much."""
+    n = difference.n[0]
+    return difference.welch.se * sqrt(n * (n - 1) / float(chdtri(n - 1, _SURE)))
 
 
 def chance(slowdown: float, rounds: int, pilot: int, spread: Array, margin: Extent, errors: Errors) -> float:

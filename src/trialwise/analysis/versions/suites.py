@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from math import ceil, sqrt
+from math import ceil
 from typing import Literal
 
 import numpy as np
@@ -32,6 +32,7 @@ from trialwise.analysis.versions.reach import (
     Errors,
     Reach,
     chance,
+    deviation_at_most,
     deviations,
     found_rounds,
     found_slowdown,
@@ -43,8 +44,6 @@ from trialwise.experiment.model import Extent
 LARGER = 5 / 3
 """The change, as a multiple of the margin, that fresh trials are to find: 5 % for a margin of 3 %."""
 _POWER = 0.95
-_SURE = 0.8
-"""Confidence that the pilot's deviations are not larger than taken for the number of fresh trials."""
 _SCREEN = 0.05
 """One-sided error of the pilot's screening, for each benchmark by itself; fresh trials judge what it lets through."""
 _PICKED = 0.8
@@ -335,17 +334,13 @@ def _fresh(crossed: Sequence[ComparisonRow], still_open: Sequence[ComparisonRow]
 
 
 def _rounds(row: ComparisonRow, alpha: float, beyond: float) -> int | None:
-    """Return the rounds after which `beyond` times the margin is this many standard errors: critical value plus that of the power.
-
-    The deviation is the upper confidence bound of the pilot's, so that a quiet pilot does not promise too much.
-    """
-    from scipy.stats import chi2, norm, t
+    """Return the rounds after which `beyond` times the margin is this many standard errors: critical value plus that of the power."""
+    from scipy.stats import norm, t
 
     one = row.difference
     if one is None or one.margin is None or (not one.margin and one.welch.se):
         return None
-    n = one.n[0]
-    deviation = one.welch.se * sqrt(n) * sqrt((n - 1) / float(chi2.ppf(1 - _SURE, n - 1)))
+    deviation = deviation_at_most(one)
     rounds = least = max(_FEWEST, 2 + ceil(-np.log2(alpha)))  # by ranks, if nothing varies
     if not deviation:
         return least

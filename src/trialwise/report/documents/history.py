@@ -208,7 +208,7 @@ def _undecided(found: History) -> Iterator[Block]:
     lines: list[Text] = [
         (
             Name(title_of(series, found)),
-            f": {len(series.points)} points cannot tell a change from neighbours that are alike",
+            f": {_points_words(series)} cannot tell a change from neighbours that are alike",
         )
         for series in found.series
         if series.undecided
@@ -216,6 +216,13 @@ def _undecided(found: History) -> Iterator[Block]:
     if lines:
         yield Heading(("Undecided",))
         yield Items(tuple(lines), most=4)
+
+
+def _points_words(series: Series) -> str:
+    """Count the points, and their values where these are few, so that a finer unit would tell more."""
+    values = len({point.value for point in series.points})
+    said = f"{len(series.points)} points"
+    return said if 2 * values > len(series.points) else f"{said} of only {counted(values, 'different value')}"
 
 
 def _limits(found: History) -> Iterator[Block]:
@@ -236,7 +243,7 @@ def _method(found: History) -> str:
     most = max((series.correlation for series in found.series if not series.more), default=0.0)
     correlated = ""
     if most >= _SEEN:
-        allowed = "which is allowed for where values are neither rounded nor have outliers"
+        allowed = "which is allowed for"
         if most > _MOST_CORRELATED:
             allowed = f"which is allowed for up to {_MOST_CORRELATED}"
         correlated = f"; neighbours correlate up to {decimals(most, 2)}, {allowed}"
