@@ -1,12 +1,14 @@
 """How fast independent trials are computed and recorded: by processes of this machine, and by a Dask cluster of two nodes.
 
     .venv/bin/python benches/tasks.py [REPEATS]
+    .venv/bin/python benches/tasks.py chain [REPEATS]    the cost of the chain alone, into the same figures
 
 The trials are planted: `empty` returns at once, `busy` runs a loop of Python of some 30 ms, and `waiting` sleeps 60 ms, so
 that it shows how well processes are kept at work also where others use the machine. Rates are trials divided by the time
 from the first to the end of the session, disk included. Each repeat runs all settings in an order drawn anew. What recording
 costs is the processor time of the recording process for each empty trial; it bounds the rate. The model for more cores is
 min(efficiency * cores / trial, 1 / recording) trials a second; the efficiency is that of two nodes with waiting trials.
+The cost of the chain is the processor time of writing a trial with its value in the canonical form and hashing it; recording has it.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import os
 import platform
 import random
 import resource
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -23,11 +26,12 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from measuring import processor
 from trialwise import study
+from trialwise.store.chain import TRIAL, VALUE, link_of, start_of, trial_text
 from trialwise.study import sessions
 
 HERE = Path(__file__).parent
@@ -76,6 +80,39 @@ def rate(kind: DrawnKind, trials: int, **settings: str | int) -> tuple[float, fl
         result = study.run(file, Path(folder) / "results", observers=[clock], **settings)
         assert result.counts == {"finished": trials}
         return (trials - 1) / (clock.wall[1] - clock.wall[0]), (clock.cpu[1] - clock.cpu[0]) / (trials - 1)
+
+
+def chain_cost(repeats: int) -> list[float]:
+    """Processor time of chaining a trial, in microseconds: of the empty trials, in each repeat over all of them."""
+    sessions.kind_of = lambda _: DrawnKind()
+    with tempfile.TemporaryDirectory() as folder:
+        study.run(write(Path(folder), rounds=EMPTY // 2), Path(folder) / "results", jobs=1)
+        with closing(sqlite3.connect(Path(folder) / "results" / "ledger.sqlite")) as ledger:
+            columns = ", ".join(f'"{name}"' for name in TRIAL)
+            rows = ledger.execute(f"SELECT {columns} FROM trial ORDER BY link").fetchall()  # noqa: S608 our own names
+            values = {
+                number: [tuple(value)]
+                for number, *value in ledger.execute(f"SELECT number, {', '.join(VALUE)} FROM value")  # noqa: S608
+            }
+    found: list[float] = []
+    for _ in range(repeats):
+        head, begun = start_of(""), time.process_time()
+        for link, row in enumerate(rows, 1):
+            head = link_of(head, trial_text(link, row, values[row[0]]))
+        found.append((time.process_time() - begun) / len(rows) * 1e6)
+    return found
+
+
+def chain_figures(repeats: int) -> dict[str, object]:
+    """The figures of the chain, with the load beside which they were measured."""
+    before, costs = os.getloadavg()[0], chain_cost(repeats)
+    return {
+        "median": round(statistics.median(costs), 1),
+        "least": round(min(costs), 1),
+        "n": repeats,
+        "trials": EMPTY,
+        "load_before": round(before, 2),
+    }
 
 
 class Clock:
@@ -129,6 +166,12 @@ def model(recording: float, efficiency: float) -> list[dict[str, float]]:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["chain"]:
+        document = json.loads(RESULT.read_text())
+        document["chain_us"] = chain_figures(int(sys.argv[2]) if len(sys.argv) > 2 else 15)
+        RESULT.write_text(json.dumps(document, indent=2) + "\n")
+        print(document["chain_us"])
+        return
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     before = os.getloadavg()[0]
     rates, costs = measure(repeats)
@@ -150,6 +193,7 @@ def main() -> None:
         "recording_ms": {
             name: round(statistics.median(values) * 1e3, 3) for name, values in sorted(costs.items())
         },
+        "chain_us": chain_figures(3 * repeats),
         "speed_up": {
             f"{kind}, 2 {many} / 1": round(median[f"{kind}, 2 {many}"] / median[f"{kind}, 1 {one}"], 2)
             for kind in ("busy", "waiting")
