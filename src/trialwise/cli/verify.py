@@ -142,9 +142,18 @@ def _evaluation(found: Verified) -> str:
     from trialwise.report.render.markdown import markdown
 
     here = capture()
+    memory = here.machine.memory
     facts = {
-        name: str(value) for name, value in here.machine_identity().items() if value and name != "machine"
+        "processor": here.processor.model or "",
+        "CPUs": str(here.processor.cpus or ""),
+        "governor": here.processor.governor or "",
+        "memory": "" if memory is None else f"{memory / 2**30:.3g} GiB",
+        "kernel": here.kernel.release or "",
+        "distribution": here.details.get("distribution", ""),
+        "virtual machine": here.machine.virtual_machine or "",
+        "container": here.machine.container or "",
     }
+    facts = {name: value for name, value in facts.items() if value}
     hosts, users = {here.machine.hostname or ""}, {getpass.getuser(), Path.home().name}
     return Names(hosts, users).text(markdown(evaluation(found, facts), full=True))
 
