@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -44,6 +44,8 @@ Kind = Literal[
 ]  # fmt: skip
 Format = Literal["parquet", "csv", "mahimahi", "pantheon"]
 _HEAD = 4096
+_MOST_UNSEEN = 0.01
+"""Share of arrivals that may be unknown to the sending end without a word: captures do not begin at the same instant."""
 _SEED = 1
 """Of the resamples for the clocks of two ends: the same files say the same."""
 
@@ -207,8 +209,25 @@ def _of_ends(
     joined = join_sightings(*ends, seed=_SEED, clock_error=clock_error, asymmetry=asymmetry)
     start = ends[0].clocks[0] / 1e6
     return PacketFile(
-        "packets of two ends", joined.packets, None, start, has_delays=not joined.are_alike, joined=joined
+        "packets of two ends",
+        joined.packets,
+        None,
+        start,
+        has_delays=not joined.are_alike,
+        notes=tuple(_unseen(joined)),
+        joined=joined,
     )
+
+
+def _unseen(joined: Joined) -> Iterator[str]:
+    """Note a direction in which packets came that were not seen to leave: rates and losses are without them."""
+    for way, found in (("uplink", joined.uplink), ("downlink", joined.downlink)):
+        came = found.delivered + found.duplicates + found.strangers
+        if found.strangers > _MOST_UNSEEN * came:
+            yield (
+                f"{way}: {found.strangers} of {came} packets that came were not seen to leave, and are left out: "
+                "do they belong to the run, and are both files whole?"
+            )
 
 
 def _is_ingress(path: Path) -> bool:
@@ -237,7 +256,7 @@ def _captured(
         found.start / 1e6,
         has_delays=found.joined is not None and not found.joined.are_alike,
         has_losses=found.joined is not None,
-        notes=found.notes,
+        notes=(*found.notes, *(_unseen(found.joined) if found.joined else ())),
         joined=found.joined,
     )
 

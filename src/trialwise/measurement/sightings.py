@@ -1,7 +1,7 @@
 """Packets that one end saw: when, which way, and what identifies each wherever it is seen.
 
 A file is a header of 64 bytes and a record of 32 bytes for each packet, all little-endian, as crates/capture writes it
-(`sighting.rs`). A file that ends in the middle of a record is read up to its last whole one.
+(`sighting.rs`). The file of a capture that was killed may end in the middle of a record, and is read up to its last whole one.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def read_sightings(path: Path, *, within: Path | None = None) -> Sightings:
     Raises
     ------
     AnalysisError
-        The file cannot be read, is of another kind, holds a record that no capture writes, or a clock was set back in it.
+        The file cannot be read, is of another kind, is cut off, holds a record that no capture writes, or a clock was set back in it.
     """
     with open_foreign(path, within=within) as file:
         head = file.read(HEADER.size)
@@ -125,7 +125,12 @@ def read_sightings(path: Path, *, within: Path | None = None) -> Sightings:
                 hint=f"captures write them; version {VERSION} is read here",
             )
         *clocks, lost, steps, _ = HEADER.unpack(head)[3:]
-        there = (path.stat().st_size - HEADER.size) // RECORD.itemsize
+        there, rest = divmod(path.stat().st_size - HEADER.size, RECORD.itemsize)
+        if rest and lost != UNFINISHED:
+            raise AnalysisError(
+                f"{path}: ends in the middle of a record, although its capture came to its end",
+                hint="was it copied to its end?",
+            )
         records = (
             np.memmap(file, RECORD, "r", HEADER.size, (there,)) if there else np.empty(0, RECORD)  # pyright: ignore[reportCallIssue, reportArgumentType]
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from sighting_files import Crossed, write_sightings
 from trialwise.cli.main import app
 from trialwise.errors import TrialwiseError
 from trialwise.exchange.mahimahi_log import read_mahimahi_log
+from trialwise.measurement.sightings import HEADER
+from trialwise.measurement.sightings import RECORD as SIGHTING
 
 
 @pytest.fixture
@@ -244,6 +247,21 @@ def test_one_end_alone_is_refused(folder: Path):
     with pytest.raises(TrialwiseError, match=r"a\.seen: this is what one end of a path saw") as refused:
         packets("a.seen")
     assert "its other end behind it" in str(refused.value.hint)
+
+
+def test_a_file_that_was_cut_off_is_refused_or_told(folder: Path, capsys: pytest.CaptureFixture[str]):
+    crossed()
+    assert not document(capsys, "a.seen", "b.seen")["notes"]
+    whole = Path("a.seen").read_bytes()
+    records = HEADER.size + len(whole) // 2 // SIGHTING.itemsize * SIGHTING.itemsize
+    Path("a.seen").write_bytes(whole[: records + 5])
+    with pytest.raises(
+        TrialwiseError, match=r"a\.seen: ends in the middle of a record, although its capture"
+    ):
+        packets("a.seen", "b.seen")
+    Path("a.seen").write_bytes(whole[:records])
+    (told,) = document(capsys, "a.seen", "b.seen")["notes"]
+    assert re.match(r"uplink: \d+ of \d+ packets that came were not seen to leave, and are left out", told)
 
 
 def test_a_time_of_day_without_a_whole_capture_is_refused(folder: Path):
