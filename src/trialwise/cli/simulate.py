@@ -46,6 +46,7 @@ def simulate(
     duration: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     pattern: str | None = None,
     arrivals: str | None = None,
+    beside: str | None = None,
     flows: Path | None = None,
     seed: int = 1,
     engine: Literal["trialwise", "ns3"] = "trialwise",
@@ -101,6 +102,9 @@ def simulate(
         one-way, all-to-all, permutation or incast:8; default one-way where all flows share a link, else all-to-all.
     arrivals
         poisson (the default), lognormal:sigma=2 or bursty:mean=10.
+    beside
+        More drawn flows: of each part the pattern, the sizes and the load of the hosts, such as "incast:60 fixed:500kB 2%;
+        permutation websearch 10%".
     flows
         The flows themselves: CSV with flow_id,src,dst,size_bytes,start_ns (and class, dst_port), the HPCC simulator's format, or a
         connection matrix of HTSIM (.cm).
@@ -134,6 +138,7 @@ def simulate(
         "pattern": pattern,
         "arrivals": arrivals,
         "duration": duration,
+        "beside": beside,
     }
     if plot is not None and engine == "ns3":
         raise TrialwiseError("--plot: ns-3 is not asked for queues and rates", hint="leave --engine out")
@@ -270,6 +275,7 @@ def _simulated(trial: SimulationTrial, seed: int, *, with_series: bool) -> Simul
                 seed=seed,
                 sampling=_looks if with_series else None,
                 progress=SimulationProgress(patience.say),
+                announce=lambda said: stderr_console().print(f"! {said}", markup=False),
             )
         except TrialwiseError:
             raise

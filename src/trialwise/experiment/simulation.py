@@ -98,6 +98,14 @@ class Workload(Section):
         derived=True,
         filled=True,
     )
+    beside: Text = key(
+        "",
+        "More drawn flows in the same duration: of each part the pattern, the sizes and the load (of the hosts, as load_of = "
+        '"host"), parts separated by semicolons.',
+        "incast:60 fixed:500kB 2%; permutation websearch 10%",
+        derived=True,
+        filled=True,
+    )
     flows: Text = key(
         "",
         "A file with the flows themselves (flow_id, src, dst, size_bytes, start_ns as CSV, or the HPCC simulator's "
@@ -127,6 +135,11 @@ class Workload(Section):
         for name in self.__slots__:
             if name != "sampling" and (text := getattr(self, name)):
                 yield name, text
+
+    @property
+    def is_plain(self) -> bool:
+        """True if all flows are drawn by one pattern, from one distribution."""
+        return not (self.flows or self.beside)
 
     def written(self) -> dict[str, Any]:
         """Return the workload as its table."""
@@ -262,7 +275,7 @@ class SimulationTrial(Trial):
             cheap=True,
             block=SOBOL_BLOCK if self.workload.sampling == "sobol" else 1,
             weighted=bool(self.workload.tilt),
-            workload="file" if self.workload.flows else "drawn",
+            workload="drawn" if self.workload.is_plain else "given",
             flow_records=self.records,
             set_apart=(self.warmup, self.cooldown),
         )

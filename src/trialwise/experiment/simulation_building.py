@@ -47,6 +47,8 @@ def _check_workload(workload: Workload, problems: Problems) -> None:
                     "leave one of them out",
                 )
         return
+    if workload.beside:
+        _check_single(key, problems)
     if workload.sampling == "sobol" and workload.arrivals != "poisson":
         problems.add(
             (*key, "sampling"),
@@ -57,6 +59,17 @@ def _check_workload(workload: Workload, problems: Problems) -> None:
         if not getattr(workload, name):
             problems.add(
                 (*key, name), "missing", f'write it, as in {name} = "{example}", or give a file of flows'
+            )
+
+
+def _check_single(key: Key, problems: Problems) -> None:
+    """Note what takes flows that are drawn by one pattern alone."""
+    for name in ("sampling", "tilt"):
+        if problems.given((*key, name)):
+            problems.add(
+                (*key, name),
+                "does not go with beside: it is of one pattern's drawn flows",
+                "leave one of them out",
             )
 
 

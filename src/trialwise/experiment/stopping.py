@@ -206,7 +206,9 @@ def _check_controls(key: Key, experiment: Experiment, problems: Problems) -> Non
     workload = experiment.trial.traits.workload
     if workload is None:
         problems.add(at, "is for simulated trials, whose workloads are known", none)
-    elif workload == "file":
-        problems.add(at, "takes flows that are drawn at random, and these are of a file", none)
+    elif workload == "given":
+        problems.add(
+            at, "takes flows that are drawn by one pattern, and these are of a file or several", none
+        )
     elif "controls" not in RULES[experiment.design.looks].judges:
         problems.add(at, f"does not go with looks = {experiment.design.looks!r}", judging("controls"))

@@ -71,7 +71,7 @@ class Traits:
     shares_processes: bool = False
     block: int = 1
     weighted: bool = False
-    workload: Literal["drawn", "file"] | None = None
+    workload: Literal["drawn", "given"] | None = None
     flow_records: Literal["keep", "drop"] | None = None
     set_apart: tuple[float, float] = (0.0, 0.0)
     own_namespaces: bool = False

@@ -35,10 +35,10 @@ def tilt_metric(experiment: Experiment, name: str | None) -> Metric:
         raise PlanError(
             f"{experiment.name}: only simulated trials can be tilted", hint='trial.kind = "simulation"'
         )
-    if workload == "file":
+    if workload == "given":
         raise PlanError(
-            f"{experiment.name}: its flows come from a file, and a tilt is of drawn sizes",
-            hint="give sizes, load and duration instead",
+            f"{experiment.name}: its flows come from a file or several patterns, and a tilt is of one pattern's drawn sizes",
+            hint="give sizes, load and duration alone",
         )
     tails = [metric for metric in experiment.metrics if goes_with_a_tilt(metric)]
     if name is not None:

@@ -13,12 +13,15 @@ import numpy.typing as npt
 from trialwise import _core
 from trialwise.errors import PlanError
 from trialwise.experiment.simulation import OfferedLoad, SimulationTrial, Workload, names_file
+from trialwise.trials.parts import merged, part_seed, parts_of
 
 Flows: TypeAlias = dict[str, npt.NDArray[np.int64]]
 """A flow list by columns, each of shape (flows,): flow_id, src, dst, size_bytes, start_ps; `class` (0 for that of the network) and
 `dst_port` if a file has them.
 """
 _PICOSECONDS = 1e12
+_ROUNDING = 1e-6
+"""By how much sums of loads may differ from 1."""
 _PACKETS = {"segment": "1000B", "header": "48B"}
 """Packet sizes by default (crate `simulator`, `Settings::for_line_rate`)."""
 
@@ -58,9 +61,36 @@ def flow_list(
             return _core.generate_flows_from(
                 fabric, coordinates, **drawing(workload, fabric, folder), seed=seed
             )
-        return _core.generate_flows(fabric, **drawing(workload, fabric, folder), seed=seed)
+        return _drawn(workload, fabric, folder, seed)
     except ValueError as error:
         raise PlanError(f"workload: {error}") from error
+
+
+def _drawn(workload: Workload, fabric: _core.Fabric, folder: Path, seed: int) -> Flows:
+    """Return the flows of all parts of a workload, drawn with `seed`."""
+    parts = enumerate(_drawings(workload, fabric, folder))
+    return merged(
+        [_core.generate_flows(fabric, **part, seed=part_seed(seed, place)) for place, part in parts]
+    )
+
+
+def _drawings(workload: Workload, fabric: _core.Fabric, folder: Path) -> list[Drawing]:
+    """Return the arguments of each part of a workload; raise PlanError if several do not add up, or ask too much together."""
+    parts = [drawing(part, fabric, folder) for part in parts_of(workload)]
+    if len(parts) == 1:
+        return parts
+    if any(part["pattern"] == "one-way" or part["load_of"] == "bottleneck" for part in parts):
+        raise PlanError(
+            "workload: beside takes loads of the hosts, so that they add up on every link",
+            hint='write load_of = "host" and another pattern than one-way',
+        )
+    fullest = sum(_core.fullest_link(fabric, **part)[2] for part in parts)
+    if fullest > 1 + _ROUNDING:
+        raise PlanError(
+            f"workload: all parts together ask {fullest:.3g} of what the fullest link carries",
+            hint="lower the load of one of them",
+        )
+    return parts
 
 
 def expected_flows(workload: Workload, fabric: _core.Fabric, folder: Path) -> float:
@@ -68,7 +98,7 @@ def expected_flows(workload: Workload, fabric: _core.Fabric, folder: Path) -> fl
     try:
         if workload.flows:
             return float(len(_listed(folder / workload.flows)[0]["start_ps"]))
-        return _core.expected_flows(fabric, **drawing(workload, fabric, folder))
+        return sum(_core.expected_flows(fabric, **part) for part in _drawings(workload, fabric, folder))
     except ValueError as error:
         raise PlanError(f"workload: {error}") from error
 
@@ -83,12 +113,16 @@ def offered_load(
     if trial.workload.flows:
         return None
     try:
-        drawn = drawing(trial.workload, fabric, folder)
-        first, second, fullest = _core.fullest_link(fabric, **drawn)
+        drawn = _drawings(trial.workload, fabric, folder)
+        links = [_core.fullest_link(fabric, **part) for part in drawn]
     except ValueError as error:
         raise PlanError(f"workload: {error}") from error
+    fullest = sum(
+        share for *_, share in links
+    )  # of all parts the same link: each draws every pair of hosts equally often
     with_headers = fullest * (1 + _headers(trial, lists))
-    return OfferedLoad(drawn["load"], drawn["load_of"], (first, second), fullest, with_headers)
+    load = sum(part["load"] for part in drawn)
+    return OfferedLoad(load, drawn[0]["load_of"], links[0][:2], fullest, with_headers)
 
 
 def _headers(trial: SimulationTrial, lists: Sequence[Flows]) -> float:

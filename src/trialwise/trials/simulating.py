@@ -33,6 +33,7 @@ from trialwise.trials.drawn_flows import (
 )
 from trialwise.trials.exceptions import reason_of
 from trialwise.trials.fabrics import open_fabric
+from trialwise.trials.simulation_cost import cost_caution
 from trialwise.trials.tilting import Weights, at_finish, defensive_flows, load_ratio, switching_trial, tilt_of
 
 if TYPE_CHECKING:
@@ -220,6 +221,7 @@ def simulate(
     coordinates: npt.NDArray[np.float64] | None = None,
     sampling: Callable[[_core.Fabric, Flows], Sampling] | None = None,
     progress: Progress | None = None,
+    announce: Callable[[str], object] | None = None,
     cancel: int | None = None,
 ) -> Simulated:
     """Simulate a trial with its placeholders filled in, until its last flow ends or none can make progress.
@@ -236,6 +238,8 @@ def simulate(
         Says what is sampled while it runs; None for nothing.
     progress
         Called a few times a second, except by ns-3.
+    announce
+        Called before a trial of listed or untilted flows that takes long or much memory, with a sentence that says so.
     cancel
         A file descriptor that becomes readable to abandon the trial; only ns-3 checks it.
 
@@ -262,6 +266,8 @@ def simulate(
     else:
         flows = flow_list(trial.workload, fabric, folder, flow_seed, coordinates)
         log_ratios = np.zeros(len(flows["start_ps"]))
+    if announce is not None and (said := cost_caution(trial, fabric, [flows], float(len(flows["start_ps"])))):
+        announce(said)
     looked = sampling(fabric, flows) if sampling else None
     duration = duration_of(trial.workload, flows)
     ready = time.perf_counter()

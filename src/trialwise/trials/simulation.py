@@ -40,6 +40,7 @@ from trialwise.trials.simulating import (
     is_ns3,
     simulate,
 )
+from trialwise.trials.simulation_cost import cost_caution
 from trialwise.trials.simulation_samples import (
     chosen_flows,
     counted,
@@ -182,7 +183,10 @@ def cautions_by_treatment(
     """Return the cautions about each treatment's network, before anything runs; raise PlanError if one cannot be simulated."""
 
     def cautions(trial: SimulationTrial, fabric: _core.Fabric) -> tuple[str, ...]:
-        return cautions_of(trial, fabric, experiment.folder)
+        found = cautions_of(trial, fabric, experiment.folder)
+        expected = expected_flows(trial.workload, fabric, experiment.folder)
+        cost = cost_caution(trial, fabric, _tried_lists(trial, experiment.folder), expected)
+        return found if cost is None else (*found, cost)
 
     return _of_each(experiment, factors, cautions)
 

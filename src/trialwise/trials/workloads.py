@@ -76,7 +76,7 @@ class KnownWorkloads:
         """Return the controls of a metric and treatment, with their means over many sampled flow lists.
 
         For a per-trial metric, these are the lists with a flow that it covers, like its trials. None if flows come
-        from a file, or depend on anything but the treatment, or if too few of the lists have such a flow.
+        from a file or several patterns, or depend on anything but the treatment, or if too few of the lists have such a flow.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class KnownWorkloads:
             The workload is invalid.
         """
         trial = self._trial(factors)
-        if trial.workload.flows or not self._is_of_treatments():
+        if trial.traits.workload == "given" or not self._is_of_treatments():
             return None
         found = self._of(metric, kind, trial)
         if found.lists < 2:  # fewer give no variance

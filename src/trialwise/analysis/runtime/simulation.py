@@ -80,10 +80,10 @@ def _asked(experiment: Experiment, question: Question, metric: str | None) -> Ex
         raise AnalysisError(
             'flows were not recorded (records = "drop")', hint='run a pilot with records = "keep"'
         )
-    if experiment.trial.traits.workload == "file":
+    if experiment.trial.traits.workload == "given":
         raise AnalysisError(
-            "flows come from a file: a trial lasts as long as they do",
-            hint="draw flows: sizes, load, duration",
+            "flows come from a file or several patterns, and not from one",
+            hint="draw flows: sizes, load, duration, and nothing beside them",
         )
     chosen = [one for one in experiment.metrics if metric in (None, one.name)]
     if question.measure is not None:

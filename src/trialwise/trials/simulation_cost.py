@@ -1,0 +1,65 @@
+"""About how long a simulated trial takes and how much memory, before it starts."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from trialwise import _core
+from trialwise.experiment.quantity import duration_text
+from trialwise.experiment.simulation import SimulationTrial
+from trialwise.trials.drawn_flows import Flows
+
+_LONG, _LARGE = 600.0, 0.25
+"""Seconds, and the share of the machine's memory, from which a trial is worth a word."""
+_BYTES_PER_FLOW = 400
+"""Measured: 86 MB for 125,000 flows of one packet, 44 MB for 6,000."""
+_ROUTED = 200
+"""Flows whose routes are looked at for the mean number of links."""
+
+
+def cost_caution(
+    trial: SimulationTrial, fabric: _core.Fabric, lists: Sequence[Flows], expected: float
+) -> str | None:
+    """Say about how long a trial takes and how much memory if that is much; None otherwise.
+
+    `lists` are some of its flow lists, `expected` the mean number of flows.
+    """
+    sizes = np.concatenate([flows["size_bytes"] for flows in lists])
+    if not len(sizes):
+        return None
+    segment = _core.parse_size(dict(trial.network).get("segment", "1000B"))
+    hops = expected * float((-(-sizes // segment)).mean()) * _links(fabric, lists[0])
+    seconds, memory = hops * _seconds_per_hop(len(fabric.hosts)), expected * _BYTES_PER_FLOW
+    if seconds < _LONG and memory < _LARGE * _memory():
+        return None
+    return (
+        f"a trial has about {_spelled(expected)} flows and {_spelled(hops)} packet-hops: some {duration_text(round(seconds))} of "
+        f"one processor and {memory / 1e9:.2g} GB of memory; a shorter duration, a lower load, fewer hosts or a larger "
+        "network.segment take less"
+    )
+
+
+def _links(fabric: _core.Fabric, flows: Flows) -> float:
+    """Return the mean number of links that a packet and its acknowledgement cross."""
+    chosen = {name: column[:_ROUTED] for name, column in flows.items()}
+    return sum(float((ports >= 0).sum(axis=1).mean()) for ports in fabric.flow_routes(chosen))
+
+
+def _seconds_per_hop(hosts: int) -> float:
+    """Return the seconds of a packet-hop: 60 ns at 16 hosts and 25 ns more for each doubling (measured up to 8,192 hosts)."""
+    return 1e-9 * (60 + 25 * max(0.0, math.log2(max(hosts, 1) / 16)))
+
+
+def _memory() -> float:
+    """Return the bytes of memory of this machine."""
+    return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+
+
+def _spelled(number: float) -> str:
+    """Return a number to two digits with thousands, as in 1,200,000."""
+    digits = max(0, math.floor(math.log10(max(number, 1))) - 1)
+    return f"{round(number, -digits):,.0f}"

@@ -1,0 +1,54 @@
+"""What a simulated trial is said to take before it starts."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trialwise import _core
+from trialwise.experiment.simulation import SimulationTrial, Workload
+from trialwise.trials.simulating import simulate
+from trialwise.trials.simulation_cost import cost_caution
+
+TREE = "fat-tree:4,100Gbit/s,1us"
+
+
+def flows_of(count: int, size: int) -> dict[str, np.ndarray]:
+    """Return flows between pods: six links each way."""
+    columns = {"src": 0, "dst": 15, "size_bytes": size, "start_ps": 0}
+    return {"flow_id": np.arange(count)} | {name: np.full(count, value) for name, value in columns.items()}
+
+
+def caution(count: int, size: int, expected: float, **network: str) -> str | None:
+    trial = SimulationTrial(
+        scheme="dctcp", topology=TREE, workload=Workload(), network=tuple(network.items())
+    )
+    return cost_caution(trial, _core.Fabric(TREE), [flows_of(count, size)], expected)
+
+
+def test_hops_are_those_that_the_simulator_counts() -> None:
+    """A million flows of 10 kB: ten packets over six links there and back, at 60 ns each."""
+    text = caution(3, 10_000, 1e9)
+    assert text is not None
+    assert (
+        "about 1,000,000,000 flows and 120,000,000,000 packet-hops: some 2h of one processor and 4e+02 GB"
+        in text
+    )
+    counted = _core.simulate(_core.Fabric(TREE), flows_of(3, 10_000), controller="dctcp").totals["hops"]
+    assert counted == 3 * 10 * 12
+    assert caution(3, 10_000, 1000.0) is None
+
+
+def test_larger_segments_take_less() -> None:
+    assert "18,000,000,000 packet-hops" in str(caution(3, 10_000, 1.5e8))
+    assert "1,800,000,000 packet-hops" in str(caution(3, 10_000, 1.5e8, segment="10kB"))
+
+
+def test_a_trial_says_so_before_it_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trialwise.trials.simulation_cost._LONG", 1e-9)
+    said: list[str] = []
+    trial = SimulationTrial(
+        scheme="dctcp", topology=TREE, workload=Workload(sizes="fixed:10kB", load="5%", duration="1ms")
+    )
+    simulate(trial, tmp_path, flow_seed=1, seed=1, announce=said.append)
+    assert [("packet-hops" in each) for each in said] == [True]
