@@ -48,7 +48,7 @@ class Traits:
     weighted
         Values of a trial are meaningful only with its weights.
     workload
-        Origin of the flows of a simulated network (`trialwise.trials.simulation`): random draws, or a file.
+        Origin of the flows of a simulated network (`trialwise.trials.simulation`): random draws by one pattern, or given otherwise.
     flow_records
         Whether trials keep a record of every flow; None for trials without flows.
     set_apart
