@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import chain
 
@@ -39,10 +39,12 @@ def kpi_tables(analysis: Analysis, place: int) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def independence_tables(analysis: Analysis) -> list[Table]:
-    """Return the independence tests of each metric."""
+def independence_tables(analysis: Analysis, names: Collection[str] | None = None) -> list[Table]:
+    """Return the independence tests of each metric, or of those with these names."""
     tables = [
-        _independence(analysis, found, f"/metrics/{place}") for place, found in enumerate(analysis.metrics)
+        _independence(analysis, found, f"/metrics/{place}")
+        for place, found in enumerate(analysis.metrics)
+        if names is None or found.metric.name in names
     ]
     return [table for table in tables if table.rows]
 

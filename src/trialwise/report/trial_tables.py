@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 
 from trialwise.analysis.results import Analysis, MetricAnalysis, TrialMetric
@@ -24,10 +24,14 @@ def _cut(there: int, form: str, option: str) -> str:
     )
 
 
-def trial_table(analysis: Analysis) -> Table:
-    """Return one row for each of the first trials, with one column per metric, in the order of the plan."""
-    places = [_by_trial(found) for found in analysis.metrics]
-    scales = [metric_scale(found) for found in analysis.metrics]
+def trial_table(analysis: Analysis, names: Collection[str] | None = None) -> Table:
+    """Return one row for each of the first trials, in the order of the plan, with one column per metric, or per one of these names."""
+    shown = {
+        place: metric_scale(found)
+        for place, found in enumerate(analysis.metrics)
+        if names is None or found.metric.name in names
+    }
+    places = {place: _by_trial(analysis.metrics[place]) for place in shown}
     trials: dict[tuple[int, int], TrialMetric] = {}
     for found in analysis.metrics:
         for trial in found.trials:
@@ -41,15 +45,12 @@ def trial_table(analysis: Analysis) -> Table:
             "series",
             "round",
             "started (UTC)",
-            *(
-                f"{found.metric.name}{one.heading}"
-                for found, one in zip(analysis.metrics, scales, strict=True)
-            ),
+            *(f"{analysis.metrics[place].metric.name}{one.heading}" for place, one in shown.items()),
         ),
         rows=tuple(
-            _trial_row(analysis, scales, places, key, trials[key]) for key in sorted(trials)[:MAX_ROWS]
+            _trial_row(analysis, shown, places, key, trials[key]) for key in sorted(trials)[:MAX_ROWS]
         ),
-        numeric={0, 3, *range(5, 5 + len(analysis.metrics))},
+        numeric={0, 3, *range(5, 5 + len(shown))},
     )
 
 
@@ -59,14 +60,14 @@ def _by_trial(found: MetricAnalysis) -> dict[tuple[int, int], int]:
 
 def _trial_row(
     analysis: Analysis,
-    scales: Sequence[Scale],
-    places: list[dict[tuple[int, int], int]],
+    scales: Mapping[int, Scale],
+    places: Mapping[int, Mapping[tuple[int, int], int]],
     key: tuple[int, int],
     trial: TrialMetric,
 ) -> tuple[Cell, ...]:
     again = f" (attempt {trial.attempt})" if trial.attempt > 1 else ""
     values = (
-        _trial_value(analysis, scales[metric], metric, known.get(key)) for metric, known in enumerate(places)
+        _trial_value(analysis, scales[metric], metric, known.get(key)) for metric, known in places.items()
     )
     return (
         f"{trial.number}{again}",

@@ -53,7 +53,7 @@ def document(
     outcome = _GATES[gate.outcome] if has_gate else outcome_of(found)
     title, names = words.row_names(found)
     groups = _by_metric(found, order)
-    details = (*_tables(groups, names, title, intervals), *_remarks(found))
+    details = (*tables_of(groups, names, title, intervals), *_remarks(found))
     ranks = (block for ranking in rankings for block in ranks_of(ranking))
     return Document(
         "compare",
@@ -61,7 +61,7 @@ def document(
         (
             sides,
             *told,
-            *_tables(groups, names, title, summary),
+            *tables_of(groups, names, title, summary),
             *geometric_means(found),
             Details("Intervals, and what would decide", details),
             *ranks,
@@ -102,7 +102,7 @@ def _by_metric(found: Comparison, order: Order) -> list[list[_Placed]]:
     return list(groups.values())
 
 
-def _tables(
+def tables_of(
     groups: Sequence[Sequence[_Placed]],
     names: Mapping[str, str],
     title: str,
@@ -172,7 +172,7 @@ def _urgency(row: ComparisonRow) -> int:
     return {"undecided": 2, "no inference": 3, "equivalent": 4}[row.verdict]
 
 
-def _by_size(row: ComparisonRow) -> float:
+def by_size(row: ComparisonRow) -> float:
     """Return what puts the largest change first, and what has none last."""
     change = row.difference.percent.estimate if row.difference else row.summary.percent_difference
     return -abs(change) if row.is_described and isfinite(change) else inf
@@ -180,7 +180,7 @@ def _by_size(row: ComparisonRow) -> float:
 
 _ORDERS: dict[Order, Callable[[ComparisonRow], int | float | str]] = {
     "verdict": _urgency,
-    "change": _by_size,
+    "change": by_size,
     "name": lambda row: row.treatment,
     "metric": lambda row: row.metric.name,
 }

@@ -195,7 +195,10 @@ def _figures(analysis: Analysis, drawn: Iterable[Figures]) -> Iterator[Block]:
     if (left := len(analysis.metrics) - MANY_METRICS) > 0:
         yield Note(
             (
-                f"{MANY_METRICS} metrics are drawn, those with a KPI first; the tables hold the other {left}, too.",
+                f"{MANY_METRICS} metrics are drawn, those with a KPI first; the trials and tests of independence of the other {left} ",
+                "stand in ",
+                Code("trialwise analyze --json"),
+                ".",
             )
         )
     yield from (group for group in drawn if group.figures)
@@ -214,9 +217,10 @@ def _verdicts(
 
 
 def _tables(analysis: Analysis, words: Words) -> Iterator[Block]:
-    yield from (*words.tables(), *independence_tables(analysis))
+    drawn = {found.metric.name for found in drawn_metrics(analysis)}
+    yield from (*words.tables(), *independence_tables(analysis, drawn))
     yield from (Note((text,)) for text in untested_series(analysis))
-    for table in (*convergence_tables(analysis), trial_table(analysis)):
+    for table in (*convergence_tables(analysis), trial_table(analysis, drawn)):
         rows = counted(len(table.rows), "row")
         yield Details(plain(table.caption), (table,), rows, is_open=len(table.rows) <= _LONG)
 

@@ -14,6 +14,7 @@ from trialwise.report.documents import compare
 from trialwise.report.figures.comparison import Differences, differences, ranks
 from trialwise.report.figures.plot_data import ColumnData
 from trialwise.report.figures.verdicts import differences_figure, ranks_figure
+from trialwise.report.many import MANY_METRICS
 from trialwise.report.numbers import counted, percent
 
 MAX_PAIRS = 60
@@ -65,10 +66,12 @@ def document(
 def _tables(view: VerdictSummary, found: Comparison, labels: Mapping[str, str]) -> Iterator[Block]:
     names = pair_names(view, labels)
     groups = [compare.placed(found, one.rows) for one in shown_pairs(view)]
-    yield from (compare.summary(rows, names, "B against A") for rows in groups)
+    if len(groups) > MANY_METRICS:
+        groups.sort(key=lambda rows: min(compare.by_size(row) for _, row in rows))
+    yield from compare.tables_of(groups, names, "B against A", compare.summary)
     yield Details(
         "Intervals, and what would decide",
-        tuple(compare.intervals(rows, names, "B against A") for rows in groups),
+        tuple(compare.tables_of(groups, names, "B against A", compare.intervals)),
     )
     if view.ranking is not None:
         yield from compare.ranks_of(view.ranking)
