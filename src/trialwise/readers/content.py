@@ -27,6 +27,8 @@ MOST_RATIO = 200
 _HEAD = 1 << 16
 _MOST_ENCODED = 4
 """Bytes of a character at most."""
+WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
+"""Marks of UTF-16."""
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 
@@ -54,11 +56,11 @@ class Content:
     @cached_property
     def is_binary(self) -> bool:
         """True if it is no text."""
-        return b"\0" in self.data[:_HEAD] and not self.data.startswith((b"\xff\xfe", b"\xfe\xff"))
+        return b"\0" in self.data[:_HEAD] and not self.data.startswith(WIDE_MARKS)
 
     @cached_property
     def text(self) -> str:
-        """The text: UTF-8, UTF-16 by its mark, else Windows-1252; lines end with a line feed."""
+        """The text from its first line that is not empty: UTF-8, UTF-16 by its mark, else Windows-1252; lines end with a line feed."""
         return _decoded(self.data, is_whole=True)
 
     @cached_property
@@ -113,11 +115,9 @@ class Content:
     @cached_property
     def root(self) -> str:
         """The name of the root element of XML; empty if it is none."""
-        begin = self.data[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
-        if not begin.startswith(b"<"):
-            return ""
-        found = re.search(rb"<([A-Za-z_][\w:.-]*)", begin)
-        return found[1].decode() if found else ""
+        begin = "" if self.is_binary else self.head.lstrip()
+        found = re.search(r"<([A-Za-z_][\w:.-]*)", begin) if begin.startswith("<") else None
+        return found[1] if found else ""
 
     def xml(self, entry: str) -> tuple[ET.Element, bool]:
         """Parse XML without a document type, and so without entities; True if it was cut: then without the `entry` at its end.
@@ -136,7 +136,7 @@ class Content:
         open_elements: list[ET.Element] = []
         root: ET.Element | None = None
         try:
-            parser.feed(self.text)
+            parser.feed(self.text.lstrip())
             parser.close()
             cut = False
         except ET.ParseError:
@@ -236,4 +236,5 @@ def _decoded(data: bytes, *, is_whole: bool) -> str:
 
 
 def _lines_ended(text: str) -> str:
-    return text.replace("\r\n", "\n") if "\r\n" in text else text
+    text = text.replace("\r\n", "\n") if "\r\n" in text else text
+    return text.lstrip("\n") if text.startswith("\n") else text

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from trialwise.errors import AnalysisError
-from trialwise.readers.content import Content
+from trialwise.readers.content import WIDE_MARKS, Content
 from trialwise.readers.declared import NO_UNIT, Found, Reader
 from trialwise.readers.tables.numbers import Parsed, is_missing, parsed
 from trialwise.readers.tables.roles import FAILED, Column, Shape, of_header, read_columns, shape_of
@@ -25,7 +25,7 @@ from trialwise.readers.units import NORMAL
 _MISSING = (".", "?")
 _DELIMITERS = ",;\t|"
 _WITH_UNIT = r"^([-+]?[0-9.,]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµμ%][A-Za-zµμ%/]{0,19})$"
-_PLAIN = re.compile(r"[-+]?\d*\.?\d+")
+_PLAIN = re.compile(r"[-+]?(?:\d*\.?\d+|\d+\.)")
 _LOOKED_AT = 100
 _EPOCH = 1e9
 _MOST_HEAD = 1 << 16
@@ -38,11 +38,16 @@ def _headless(content: Content) -> AnalysisError:
     )
 
 
+def _narrow(content: Content) -> bytes:
+    """Return the bytes of a table, those of UTF-16 as UTF-8: its line ends are looked for."""
+    return content.text.encode(errors="replace") if content.data.startswith(WIDE_MARKS) else content.data
+
+
 class _Worked:
     """What was read of a table: its columns, their lines, and what was noticed."""
 
     def __init__(self, content: Content) -> None:
-        data, self.cut = _without_cut(content.data)
+        data, self.cut = _without_cut(_narrow(content))
         table = read_table(content.path, content=data, types=True)
         if not table.headed:
             raise _headless(content)

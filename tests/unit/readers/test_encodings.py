@@ -1,0 +1,41 @@
+"""A file says the same in UTF-16, which PowerShell writes, with line ends of Windows, and after empty lines."""
+
+from pathlib import Path
+
+import pytest
+
+from trialwise.readers.content import Content
+from trialwise.readers.register import recognised, recognised_table
+
+DATA = Path(__file__).parents[2] / "golden/formats/data"
+FILES = [
+    path for path in sorted(DATA.rglob("*")) if path.suffix in (".txt", ".csv", ".json", ".jsonl", ".xml")
+]
+TABLE = "scheme,rate (Mbit/s)\ncubic,9.25\nbbr,9.75\ncubic,9.50\nbbr,9.50\ncubic,9."
+"""A table that was cut."""
+
+
+def read(path, data):
+    content = Content(path, data)
+    reader = recognised(content) or recognised_table(content)
+    assert reader is not None
+    reading = reader.reading(content)
+    rows = [(dict(row.treatment), row.metric, row.value, row.unit, row.reason) for row in reading.rows]
+    return reader.name, rows, {note.code for note in reading.notes}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_a_file_says_the_same_in_each_encoding(path):
+    text = path.read_text()
+    known = read(path, text.encode())
+    assert read(path, text.replace("\n", "\r\n").encode("utf-16")) == known
+    assert read(path, b"\r\n\n" + text.encode()) == known
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_a_table_in_utf_16_loses_its_cut_line_as_in_utf_8(encoding):
+    data = TABLE.encode(encoding)
+    known = read(Path("t.csv"), TABLE.encode())
+    assert read(Path("t.csv"), data if encoding == "utf-16" else b"\xfe\xff" + data) == known
+    assert [row[2] for row in known[1]] == [9.25, 9.75, 9.5, 9.5]
+    assert "partial" in known[2]
