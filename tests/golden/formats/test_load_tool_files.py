@@ -42,6 +42,13 @@ def test_terse_lines_of_fio():
     )
 
 
+def test_percentiles_of_few_requests_of_fio_are_left_out():
+    """256 KiB in blocks of 4 KiB are 64 requests, of which less than one lies beyond the 99th percentile."""
+    found = read("fio/terse.txt")
+    assert value(found, "clat_p99") == value(found, "clat_p99.99") == []
+    assert "percentile_of_few" in codes(found)
+
+
 def test_clones_of_fio_add_up():
     text = (DATA / "fio/clones.json").read_text()
     jobs = json.loads(text)["jobs"]

@@ -51,6 +51,19 @@ def test_zero_bytes_received_after_some_were_sent_are_no_goodput_of_zero():
     assert {"partial", "failed_units"} <= codes(found)
 
 
+def test_datagrams_of_both_directions_have_their_loss():
+    test = {"protocol": "UDP"}
+    end = {
+        f"sum_{side}{way}": {"bytes": 9, "bits_per_second": 72, "lost_percent": lost, "jitter_ms": 0.5}
+        for side in ("sent", "received")
+        for way, lost in (("", 10), ("_bidir_reverse", 25))
+    }
+    start = {"version": "iperf 3.12", "timestamp": {"timesecs": 1e9}, "test_start": test}
+    found = reading(json.dumps({"start": start, "intervals": [], "end": end}))
+    assert values(found, "loss") == [0.1, 0.25]
+    assert values(found, "jitter") == [0.0005, 0.0005]
+
+
 def test_a_rate_of_zero_is_one_if_nothing_was_sent():
     end = {"sum_sent": {"bytes": 0}, "sum_received": {"bytes": 0, "bits_per_second": 0}}
     assert values(reading(iperf3(end)), "goodput") == [0]

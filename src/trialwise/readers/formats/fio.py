@@ -188,15 +188,16 @@ def _read_terse(content: Content, found: Found) -> None:
 
 
 def _add_terse(trial: Trial, fields: list[str], first: int) -> None:
-    bandwidth = _field(fields, first + 1)
-    trial.add("iops", _field(fields, first + 2), "1/s", "higher")
+    bandwidth, rate, lasted = (_field(fields, first + place) for place in (1, 2, 3))
+    count = None if rate is None or lasted is None else round(rate * lasted / 1000)
+    trial.add("iops", rate, "1/s", "higher")
     trial.add("bandwidth", None if bandwidth is None else bandwidth * 1024, "byte/s", "higher")
     trial.add_known("clat_max", _field(fields, first + _TERSE_CLAT + 1), "us", "lower")
     trial.add_known("clat_mean", _field(fields, first + _TERSE_CLAT + 2), "us", "lower")
     for place in range(first + _TERSE_PERCENTILES, first + _TERSE_LAT):
         percent, is_pair, value = fields[place].partition("%=") if place < len(fields) else ("", "", "")
         if is_pair and (asked := _percent(percent)) is not None:
-            trial.add_quantile("clat", asked, number(value), "us", None)
+            trial.add_quantile("clat", asked, number(value), "us", count)
     trial.add_known("lat_mean", _field(fields, first + _TERSE_LAT + 2), "us", "lower")
 
 

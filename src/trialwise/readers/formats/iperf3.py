@@ -91,6 +91,8 @@ def _add(found: Found, test: Part, levels: Mapping[str, object]) -> None:
         for direction, suffix in (("forward", ""), ("reverse", _REVERSE)):
             trial = replace(common, treatment={"direction": direction, **factors})
             _add_sums(trial, end, intervals, suffix)
+            if options["protocol"] == "UDP":
+                _add_losses(trial, end[f"sum_received{suffix}"])
         return
     treatment: dict[str, object] = {}
     if options["protocol"] not in ("", "TCP") and not reason:
@@ -156,6 +158,10 @@ def _add_udp(trial: Trial, end: Part, intervals: list[Part]) -> None:
         received = end["sum"]
         trial.add("sent_rate", received["bits_per_second"].number, "bit/s", "higher", samples=samples)
         trial.found.note("sender_side")
+    _add_losses(trial, received)
+
+
+def _add_losses(trial: Trial, received: Part) -> None:
     lost = received["lost_percent"].number
     trial.add_known("loss", None if lost is None else lost / 100, "1", "lower")
     trial.add_known("jitter", received["jitter_ms"].number, "ms", "lower")
