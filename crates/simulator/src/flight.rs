@@ -65,14 +65,18 @@ impl Flight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::EventQueue;
+    use crate::event::{Event, EventQueue, Ties};
+    use crate::index::PortId;
     use trialwise_units::Duration;
+
+    const ARRIVAL: Event = Event::Arrival(PortId::new(1));
 
     #[test]
     fn packets_land_in_order_and_each_tells_the_arrival_of_the_next() {
         let (mut flight, mut packets) = (Flight::EMPTY, PacketSlab::new());
-        let mut events = EventQueue::new(Duration::from_nanoseconds(1));
-        let arrivals: Vec<_> = (1..4).map(|time| (Time::from_nanoseconds(time), events.reserve())).collect();
+        let mut events = EventQueue::new(Duration::from_nanoseconds(1), Ties::Reserved);
+        let arrivals: Vec<_> =
+            (1..4).map(|time| (Time::from_nanoseconds(time), events.reserve(ARRIVAL))).collect();
         let ids: Vec<_> = arrivals.iter().map(|_| packets.take()).collect();
         let alone: Vec<_> =
             ids.iter().zip(&arrivals).map(|(id, at)| flight.launch(&mut packets, *id, *at)).collect();
@@ -86,9 +90,9 @@ mod tests {
     #[test]
     fn the_event_of_a_lost_packet_brings_no_later_one_down() {
         let (mut flight, mut packets) = (Flight::EMPTY, PacketSlab::new());
-        let mut events = EventQueue::new(Duration::from_nanoseconds(1));
+        let mut events = EventQueue::new(Duration::from_nanoseconds(1), Ties::Reserved);
         let (lost, later) = (packets.take(), packets.take());
-        let (first, second) = (events.reserve(), events.reserve());
+        let (first, second) = (events.reserve(ARRIVAL), events.reserve(ARRIVAL));
         flight.launch(&mut packets, lost, (Time::from_nanoseconds(5), first));
         assert_eq!((flight.lose(&packets), flight.land(&packets, first)), (Some(lost), None));
         assert!(flight.launch(&mut packets, later, (Time::from_nanoseconds(6), second)));

@@ -1,8 +1,9 @@
 //! ECN marks by queue length.
 
-use trialwise_units::{Rate, Seed};
+use trialwise_units::{Rate, Seed, Time};
 
-use crate::random::{Random, Xorshift};
+use crate::index::PortId;
+use crate::random::{Chance, Xorshift};
 use crate::settings::{Marking, Mode};
 
 /// The thresholds of one port, in bytes.
@@ -27,21 +28,21 @@ impl Thresholds {
 /// Decides about marks: one stream for all switches.
 #[derive(Clone, Debug)]
 pub(crate) enum Marker {
-    Seeded(Random),
+    Seeded(Chance),
     Fixed(Xorshift),
 }
 
 impl Marker {
-    pub(crate) fn new(mode: Mode, seed: Seed) -> Self {
+    pub(crate) fn new(mode: Mode, seed: Seed, by_instant: bool) -> Self {
         match mode {
-            Mode::Clean => Self::Seeded(Random::new(seed.named("marking"))),
+            Mode::Clean => Self::Seeded(Chance::new(seed.named("marking"), by_instant)),
             Mode::Compatible => Self::Fixed(Xorshift::of_the_paper()),
         }
     }
 
     /// Whether a packet is marked that leaves `queue` bytes behind; draws only between the thresholds.
     #[inline]
-    pub(crate) fn marks(&mut self, thresholds: &Thresholds, queue: u64) -> bool {
+    pub(crate) fn marks(&mut self, thresholds: &Thresholds, queue: u64, place: (PortId, Time)) -> bool {
         if queue <= thresholds.minimum {
             return false;
         }
@@ -49,12 +50,12 @@ impl Marker {
             return true;
         }
         let part = (queue - thresholds.minimum) as f64 / (thresholds.maximum - thresholds.minimum) as f64;
-        self.uniform() < thresholds.probability * part
+        self.uniform(place) < thresholds.probability * part
     }
 
-    const fn uniform(&mut self) -> f64 {
+    const fn uniform(&mut self, (port, now): (PortId, Time)) -> f64 {
         match self {
-            Self::Seeded(random) => random.uniform(),
+            Self::Seeded(chance) => chance.uniform(port, now),
             Self::Fixed(xorshift) => xorshift.uniform(),
         }
     }
@@ -74,12 +75,18 @@ mod tests {
 
     #[test]
     fn the_probability_grows_between_the_thresholds() {
-        let mut marker = Marker::new(Mode::Clean, Seed::new(3));
-        let mut share =
-            |queue| (0..20_000).filter(|_| marker.marks(&thresholds(LINE), queue)).count() as f64 / 20_000.0;
-        assert_eq!((share(400_000), share(1_600_001)), (0.0, 1.0));
-        assert!((share(1_000_000) - 0.1).abs() < 0.01);
-        assert!((share(1_600_000) - 0.2).abs() < 0.01);
+        for by_instant in [false, true] {
+            let mut marker = Marker::new(Mode::Clean, Seed::new(3), by_instant);
+            let mut marks = |queue, time| {
+                let place = (PortId::new(time as u32 % 7), Time::from_picoseconds(83_840 * time));
+                marker.marks(&thresholds(LINE), queue, place)
+            };
+            let mut share =
+                |queue| (0..20_000_u64).filter(|time: &u64| marks(queue, *time)).count() as f64 / 20_000.0;
+            assert_eq!((share(400_000), share(1_600_001)), (0.0, 1.0));
+            assert!((share(1_000_000) - 0.1).abs() < 0.01);
+            assert!((share(1_600_000) - 0.2).abs() < 0.01);
+        }
     }
 
     #[test]

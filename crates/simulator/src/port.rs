@@ -7,6 +7,7 @@ use crate::event::Order;
 use crate::flight::Flight;
 use crate::index::{CardId, PacketId, SwitchId};
 use crate::link_kind::LinkKindId;
+use crate::network::PartId;
 use crate::packet::{PacketList, PacketSlab};
 use crate::scheduling::choose_class;
 use crate::settings::Scheduling;
@@ -75,6 +76,8 @@ pub(crate) struct Port {
     /// One bit for each class: whether packets wait, whether the far end has paused it.
     waiting: u8,
     paused: u8,
+    /// The part of the network at the far end.
+    pub(crate) end_part: PartId,
 
     /// Bytes sent.
     pub(crate) transmitted: u64,
@@ -104,6 +107,7 @@ impl Port {
             up: true,
             waiting: 0,
             paused: 0,
+            end_part: PartId::FIRST,
             transmitted: 0,
             peak_queue: 0,
             owner,
@@ -113,6 +117,12 @@ impl Port {
             paused_since: Time::ZERO,
             paused_before: Duration::ZERO,
         }
+    }
+
+    /// The same, into this part of the network.
+    pub(crate) const fn in_part(mut self, part: PartId) -> Self {
+        self.end_part = part;
+        self
     }
 
     /// Whether the wire is taken for an event in place `order` at `now`.
@@ -263,6 +273,7 @@ impl Port {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::{Event, EventQueue, Ties};
     use crate::packet::Kind;
 
     fn port() -> Port {
@@ -335,8 +346,8 @@ mod tests {
     #[test]
     fn the_wire_is_busy_until_its_place_at_that_instant() {
         let mut port = port();
-        let mut events = crate::event::EventQueue::new(Duration::from_nanoseconds(1));
-        let (before, free, after) = (events.reserve(), events.reserve(), events.reserve());
+        let mut events = EventQueue::new(Duration::from_nanoseconds(1), Ties::Reserved);
+        let [before, free, after] = [0, 1, 2].map(|card| events.reserve(Event::Wake(CardId::new(card))));
         (port.free_at, port.free_order) = (Time::from_nanoseconds(7), free);
         assert!(port.is_busy(Time::from_nanoseconds(6), after));
         assert!(port.is_busy(Time::from_nanoseconds(7), before));

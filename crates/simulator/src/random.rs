@@ -1,6 +1,8 @@
 //! Pseudo-random streams, the same on every machine.
 
-use trialwise_units::Seed;
+use trialwise_units::{Seed, Time};
+
+use crate::index::PortId;
 
 /// xoshiro256++ 1.0 (Blackman and Vigna, "Scrambled Linear Pseudorandom Number Generators", 2021), seeded by
 /// SplitMix64.
@@ -39,6 +41,33 @@ impl Random {
     /// `limit` / 2^64).
     pub const fn below(&mut self, limit: u64) -> u64 {
         ((self.next_bits() as u128 * limit as u128) >> 64) as u64
+    }
+}
+
+/// Draws for what happens at ports.
+#[derive(Clone, Debug)]
+pub(crate) enum Chance {
+    /// From one stream, in the order of what happens anywhere.
+    Stream(Random),
+    /// From the port and the instant, whatever happens elsewhere.
+    Instant(u64),
+}
+
+impl Chance {
+    pub(crate) fn new(seed: Seed, by_instant: bool) -> Self {
+        if by_instant { Self::Instant(seed.get()) } else { Self::Stream(Random::new(seed)) }
+    }
+
+    /// The draw of this port at this instant.
+    pub(crate) const fn uniform(&mut self, port: PortId, now: Time) -> f64 {
+        match self {
+            Self::Stream(random) => random.uniform(),
+            Self::Instant(seed) => {
+                let mut counter = *seed ^ port.get() as u64;
+                let mut counter = split_mix(&mut counter) ^ now.picoseconds();
+                to_unit(split_mix(&mut counter))
+            }
+        }
     }
 }
 

@@ -153,6 +153,11 @@ impl<T: Copy + Ord> Wheel<T> {
         }
     }
 
+    /// Lets the turn begin at any `time`. Nothing is left.
+    pub(crate) const fn restart(&mut self, time: u64) {
+        self.start = time >> self.shift;
+    }
+
     /// Lets the turn begin at `time`, before which nothing is left.
     #[inline]
     pub(crate) fn advance(&mut self, time: u64) {

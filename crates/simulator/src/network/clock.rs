@@ -1,20 +1,39 @@
 //! The present, and what is to happen.
 
-use trialwise_units::{Duration, Time};
+use trialwise_units::Time;
 
-use crate::event::{Event, EventQueue, Order};
+use super::parts::{PartId, Parts};
+use super::terms::Terms;
+use super::windows::Windows;
+use crate::event::{Entry, Event, EventQueue, Order, Ties};
 
 /// The clock: the running event's time and its place, and the events to come.
+///
+/// With [`Windows`] the events are those of one part in one window; what is to happen elsewhere or later waits there.
 pub(super) struct Clock {
     now: Time,
     running: Order,
     events: EventQueue,
+    /// The part that acts, and the end of its window.
+    part: PartId,
+    end: Time,
+    windows: Windows,
 }
 
 impl Clock {
-    /// At the beginning; fastest where events lie about so far apart.
-    pub(super) fn new(spacing: Duration) -> Self {
-        Self { now: Time::ZERO, running: Order::FIRST, events: EventQueue::new(spacing) }
+    pub(super) fn new(terms: &Terms<'_>, parts: &Parts) -> Self {
+        let (spacing, ties, end) = match parts.lookahead() {
+            Some(lookahead) => (Windows::spacing(lookahead), Ties::Place, Time::ZERO),
+            None => (terms.event_spacing(), Ties::Reserved, Time::MAX),
+        };
+        Self {
+            now: Time::ZERO,
+            running: Order::FIRST,
+            events: EventQueue::new(spacing, ties),
+            part: PartId::FIRST,
+            end,
+            windows: Windows::new(parts),
+        }
     }
 
     /// The time of the running event.
@@ -40,23 +59,70 @@ impl Clock {
 
     /// Schedules an event in the next place.
     pub(super) fn schedule(&mut self, time: Time, event: Event) -> Order {
-        self.events.schedule(time, event)
+        let order = self.events.reserve(event);
+        match event {
+            Event::Launch | Event::Fault | Event::Sample if self.end != Time::MAX => {
+                self.windows.push_common(Entry::new(time, order));
+            }
+            _ => self.push(time, order),
+        }
+        order
     }
 
-    /// The next place among events of the same time.
+    /// The next place of this event among those of the same time.
     #[inline]
-    pub(super) const fn reserve(&mut self) -> Order {
-        self.events.reserve()
+    pub(super) const fn reserve(&mut self, event: Event) -> Order {
+        self.events.reserve(event)
     }
 
-    /// Schedules an event in a place reserved before.
+    /// Schedules an event of the part that acts in a place reserved before.
     #[inline]
-    pub(super) fn push(&mut self, time: Time, order: Order, event: Event) {
-        self.events.push(time, order, event);
+    pub(super) fn push(&mut self, time: Time, order: Order) {
+        self.push_to(self.part, time, order);
+    }
+
+    /// The same of any part.
+    #[inline]
+    pub(super) fn push_to(&mut self, part: PartId, time: Time, order: Order) {
+        let entry = Entry::new(time, order);
+        if time < self.end && part == self.part {
+            self.events.push(entry);
+        } else {
+            self.windows.push(part, entry);
+        }
     }
 
     /// Whether nothing is to happen any more.
     pub(super) fn is_idle(&self) -> bool {
-        self.events.is_empty()
+        self.events.is_empty() && self.windows.are_empty()
+    }
+
+    /// Lets a part act outside of a window.
+    pub(super) const fn act_for(&mut self, part: PartId) {
+        self.part = part;
+    }
+
+    /// The next window, where something is due by then.
+    pub(super) fn open_window(&mut self, by: Time) -> Option<Time> {
+        self.windows.open(by)
+    }
+
+    /// Goes to a part that has something to do before the end of the window.
+    pub(super) fn enter(&mut self, part: PartId, end: Time) -> bool {
+        let Some(start) = self.windows.first(part).filter(|first| *first < end) else { return false };
+        (self.part, self.end) = (part, end);
+        self.events.restart(start);
+        while let Some(entry) = self.windows.take(part, end) {
+            self.events.push(entry);
+        }
+        true
+    }
+
+    /// Closes the window for all parts at what happened last, and takes what is common to all and due.
+    pub(super) fn next_common(&mut self, last: Time, end: Time) -> Option<Event> {
+        (self.now, self.end) = (last, Time::ZERO);
+        let due = self.events.due(self.windows.take_common(end)?);
+        (self.now, self.running) = (due.time, due.order);
+        Some(due.event)
     }
 }

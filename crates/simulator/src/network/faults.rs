@@ -65,6 +65,7 @@ impl Network<'_> {
     /// What is on the wire or waits for it is lost, and so are pauses. Acknowledgements and flows of a host
     /// wait.
     fn lose_everything(&mut self, port: PortId) {
+        self.clock.act_for(self.wires.part(port));
         while let Some(id) = self.wires[port].flight.lose(self.packets.slab()) {
             self.totals.dropped_fault += 1;
             self.packets.give_back(id);
@@ -91,12 +92,14 @@ impl Network<'_> {
             let card = self.ways.card(flow);
             flow.reply_card = self.ways.reply_card(flow);
             if flow.stage == Stage::Active && card != flow.card {
+                self.clock.act_for(self.wires.part(self.terms.fabric.cards[card.index()]));
                 self.move_active(id, card);
             }
         }
     }
 
     fn serve(&mut self, port: PortId) {
+        self.clock.act_for(self.wires.part(port));
         match self.wires[port].owner {
             Side::Switch(switch) => self.serve_switch_port(switch, port),
             Side::Card(card) => self.serve_card(card),

@@ -117,6 +117,11 @@ impl Flows {
 
     /// Tells the source what has ended since it was told last.
     pub(super) fn tell_finishes(&mut self, source: &mut impl FlowSource) {
+        // Parts of the network run one after another.
+        self.finished.sort_by_key(|flow| match self.flows[flow.index()].stage {
+            Stage::Finished(time) => time,
+            Stage::Waiting(_) | Stage::Active => Time::MAX,
+        });
         for flow in self.finished.drain(..) {
             if let Stage::Finished(time) = self.flows[flow.index()].stage {
                 source.on_finish(flow, time);

@@ -81,6 +81,7 @@ impl Network<'_> {
                 flow.reply_card = reply_card;
                 flow.stage = Stage::Active;
                 flow.next_departure = self.clock.now();
+                self.clock.act_for(self.wires.part(self.terms.fabric.cards[card.index()]));
                 self.take_over(id);
                 self.add_active(card, id);
             }

@@ -13,18 +13,23 @@ mod flows;
 mod launch;
 mod observer;
 mod packets;
+mod parts;
 mod snapshot;
 mod switches;
 mod terms;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod transport;
 mod ways;
+mod windows;
 mod wires;
 
 use trialwise_congestion::Factory;
 use trialwise_units::{Bytes, Duration, Time};
 
 pub use self::observer::{EVENTS_BETWEEN_LOOKS, Observer, Progress};
+pub(crate) use self::parts::PartId;
 pub use self::snapshot::Snapshot;
 
 use self::cards::Cards;
@@ -33,6 +38,7 @@ use self::ending::Ending;
 use self::faults::Faults;
 use self::flows::Flows;
 use self::packets::Packets;
+use self::parts::Parts;
 use self::switches::Switches;
 use self::terms::Terms;
 use self::ways::Ways;
@@ -51,6 +57,8 @@ use crate::source::FlowSource;
 pub(crate) struct Network<'a> {
     terms: Terms<'a>,
     clock: Clock,
+    /// The parts that are stepped in windows; none where all events stand in one queue.
+    parts: Option<Vec<PartId>>,
     packets: Packets,
     wires: Wires,
     switches: Switches,
@@ -70,11 +78,18 @@ impl<'a> Network<'a> {
         listed: &[FlowSpecification],
     ) -> Self {
         let terms = Terms::new(fabric, settings, factory);
-        let wires = Wires::new(&terms);
+        let parts = Parts::new(&terms);
+        Self::in_parts(terms, &parts, listed)
+    }
+
+    fn in_parts(terms: Terms<'a>, parts: &Parts, listed: &[FlowSpecification]) -> Self {
+        let (fabric, settings) = (terms.fabric, terms.settings);
+        let wires = Wires::new(&terms, parts);
         Self {
-            clock: Clock::new(terms.event_spacing()),
+            clock: Clock::new(&terms, parts),
+            parts: parts.lookahead().map(|_| parts.all().collect()),
             packets: Packets::new(),
-            switches: Switches::new(&terms, &wires, listed),
+            switches: Switches::new(&terms, parts, &wires, listed),
             wires,
             cards: Cards::new(&fabric.cards),
             ways: Ways::new(fabric, listed.len()),
@@ -89,24 +104,72 @@ impl<'a> Network<'a> {
     /// Runs until the last flow ends, the time to stop comes, or nothing is left to happen that helps a flow.
     pub(crate) fn run(&mut self, observer: &mut impl Observer, source: &mut impl FlowSource) {
         self.schedule_first_events(source);
+        match self.parts.take() {
+            Some(parts) => self.run_in_windows(&parts, observer, source),
+            None => self.run_in_order(observer, source),
+        }
+        self.flows.tell_finishes(source);
+    }
+
+    /// All events one after another.
+    fn run_in_order(&mut self, observer: &mut impl Observer, source: &mut impl FlowSource) {
         while self.flows.are_unfinished() && !self.ending.is_refused() {
             let Some(event) = self.clock.advance(self.ending.by()) else { break };
             self.totals.events += 1;
             if self.totals.events.is_multiple_of(EVENTS_BETWEEN_LOOKS) && self.is_ended_by(observer) {
                 break;
             }
-            match event {
-                Event::Arrival(port) => self.on_arrival(port),
-                Event::Free(port) => self.on_free(port),
-                Event::Wake(host) => self.on_wake(host),
-                Event::Timer(flow) => self.on_timer(flow),
-                Event::Launch => self.on_launch(source),
-                Event::Stage(flow) => self.on_stage(flow),
-                Event::Fault => self.on_fault(),
-                Event::Sample => self.on_sample(observer),
+            self.happen(event, observer, source);
+        }
+    }
+
+    /// Part by part through each window, then what is common to all. A trial ends with a window.
+    fn run_in_windows(
+        &mut self,
+        parts: &[PartId],
+        observer: &mut impl Observer,
+        source: &mut impl FlowSource,
+    ) {
+        let mut look_at = EVENTS_BETWEEN_LOOKS;
+        while self.flows.are_unfinished() && !self.ending.is_refused() {
+            let Some(end) = self.clock.open_window(self.ending.by()) else { break };
+            let mut last = self.clock.now();
+            for part in parts {
+                if !self.clock.enter(*part, end) {
+                    continue;
+                }
+                while let Some(event) = self.clock.advance(Time::MAX) {
+                    self.totals.events += 1;
+                    self.happen(event, observer, source);
+                }
+                last = last.max(self.clock.now());
+            }
+            while let Some(event) = self.clock.next_common(last, end) {
+                self.totals.events += 1;
+                self.happen(event, observer, source);
+                last = last.max(self.clock.now());
+            }
+            if self.totals.events >= look_at {
+                look_at = self.totals.events + EVENTS_BETWEEN_LOOKS;
+                if self.is_ended_by(observer) {
+                    break;
+                }
             }
         }
-        self.flows.tell_finishes(source);
+    }
+
+    #[inline]
+    fn happen(&mut self, event: Event, observer: &mut impl Observer, source: &mut impl FlowSource) {
+        match event {
+            Event::Arrival(port) => self.on_arrival(port),
+            Event::Free(port) => self.on_free(port),
+            Event::Wake(host) => self.on_wake(host),
+            Event::Timer(flow) => self.on_timer(flow),
+            Event::Launch => self.on_launch(source),
+            Event::Stage(flow) => self.on_stage(flow),
+            Event::Fault => self.on_fault(),
+            Event::Sample => self.on_sample(observer),
+        }
     }
 
     /// Whether the observer ends the trial, or it cannot get on.
@@ -145,7 +208,7 @@ impl<'a> Network<'a> {
     fn on_arrival(&mut self, port: PortId) {
         let Some((id, end)) = self.wires.land(port, &self.packets, &mut self.clock) else { return };
         self.totals.hops += 1;
-        if self.wires.loses(port, self.packets[id].kind) {
+        if self.wires.loses(port, self.packets[id].kind, self.clock.now()) {
             self.totals.dropped_link += 1;
             self.packets.give_back(id);
             return;

@@ -4,6 +4,7 @@ use trialwise_congestion::HopRecord;
 use trialwise_units::{Bytes, Rate, Time};
 
 use super::Network;
+use super::parts::Parts;
 use super::terms::Terms;
 use super::wires::Wires;
 use crate::buffer::{CONTROL, PAUSE_BYTES, SharedBuffer, classes_set_apart};
@@ -32,7 +33,7 @@ pub(super) struct Switches {
 }
 
 impl Switches {
-    pub(super) fn new(terms: &Terms<'_>, wires: &Wires, listed: &[FlowSpecification]) -> Self {
+    pub(super) fn new(terms: &Terms<'_>, parts: &Parts, wires: &Wires, listed: &[FlowSpecification]) -> Self {
         let (fabric, settings) = (terms.fabric, terms.settings);
         let classes = classes_set_apart(settings, listed);
         let switches = fabric.switches.iter().enumerate().map(|(number, node)| {
@@ -40,7 +41,10 @@ impl Switches {
             let limits = own.iter().map(|port| wires.kind(*port).limits);
             Switch { node: *node, buffer: SharedBuffer::new(settings, classes, limits) }
         });
-        Self { switches: switches.collect(), marker: Marker::new(settings.mode, settings.seed) }
+        Self {
+            switches: switches.collect(),
+            marker: Marker::new(settings.mode, settings.seed, parts.lookahead().is_some()),
+        }
     }
 
     fn node(&self, switch: SwitchId) -> NodeId {
@@ -54,8 +58,8 @@ impl Switches {
 
     /// Whether a packet is marked that leaves so much behind.
     #[inline]
-    fn marks(&mut self, thresholds: &Thresholds, queue: u64) -> bool {
-        self.marker.marks(thresholds, queue)
+    fn marks(&mut self, thresholds: &Thresholds, queue: u64, place: (PortId, Time)) -> bool {
+        self.marker.marks(thresholds, queue, place)
     }
 
     /// The most bytes that any switch held.
@@ -184,7 +188,11 @@ impl Network<'_> {
         let packet = &mut self.packets[id];
         let egress = &self.wires[port];
         if egress.queued() > 0
-            && self.switches.marks(&self.wires.kind(port).thresholds, egress.queued_in(class))
+            && self.switches.marks(
+                &self.wires.kind(port).thresholds,
+                egress.queued_in(class),
+                (port, self.clock.now()),
+            )
         {
             packet.marked = true;
             self.totals.marks += 1;

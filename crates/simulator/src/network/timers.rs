@@ -15,11 +15,11 @@ impl Network<'_> {
         let timer = &mut self.flows.transport_mut(flow_id).timers[slot];
         timer.deadline = deadline;
         let Some(time) = deadline else { return };
-        timer.order = self.clock.reserve();
+        timer.order = self.clock.reserve(Event::Timer(flow_id));
         // An event that stands earlier will find the new deadline and go on from there.
         if timer.queued_at.is_none_or(|(standing, _)| time < standing) {
             timer.queued_at = Some((time, timer.order));
-            self.clock.push(time, timer.order, Event::Timer(flow_id));
+            self.clock.push(time, timer.order);
         }
     }
 
@@ -57,7 +57,7 @@ impl Network<'_> {
             }
             Some(deadline) => {
                 timer.queued_at = Some((deadline, timer.order));
-                self.clock.push(deadline, timer.order, Event::Timer(flow_id));
+                self.clock.push(deadline, timer.order);
             }
         }
     }

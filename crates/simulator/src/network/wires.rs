@@ -6,6 +6,7 @@ use trialwise_units::Time;
 
 use super::clock::Clock;
 use super::packets::Packets;
+use super::parts::{PartId, Parts};
 use super::terms::Terms;
 use crate::buffer::{Held, IngressLimits};
 use crate::event::Event;
@@ -13,7 +14,7 @@ use crate::index::{HostId, PacketId, PortId};
 use crate::link_kind::{LinkKind, LinkKinds};
 use crate::packet::Kind;
 use crate::port::{Port, PortStatistics, Side};
-use crate::random::Random;
+use crate::random::Chance;
 use crate::routing::End;
 use crate::timing::Quantum;
 
@@ -22,11 +23,11 @@ pub(super) struct Wires {
     ports: Vec<Port>,
     kinds: LinkKinds,
     quantum: Quantum,
-    losses: Random,
+    losses: Chance,
 }
 
 impl Wires {
-    pub(super) fn new(terms: &Terms<'_>) -> Self {
+    pub(super) fn new(terms: &Terms<'_>, parts: &Parts) -> Self {
         let (fabric, settings) = (terms.fabric, terms.settings);
         let links = &fabric.topology().links;
         let (kinds, of_each) = LinkKinds::new(links, fabric.host_rate(HostId::new(0)), settings);
@@ -37,9 +38,15 @@ impl Wires {
                 End::Switch(switch) => Side::Switch(switch),
             };
             Port::new(of_each[number / 2], side(port), side(port.reverse()))
+                .in_part(parts.at_end(fabric.topology(), port))
         });
         let ports = ports.collect();
-        Self { ports, kinds, quantum: terms.quantum, losses: Random::new(settings.seed.named("losses")) }
+        Self {
+            ports,
+            kinds,
+            quantum: terms.quantum,
+            losses: Chance::new(settings.seed.named("losses"), parts.lookahead().is_some()),
+        }
     }
 
     /// What the link of a port shares with others.
@@ -70,11 +77,11 @@ impl Wires {
         let kind = &mut self.kinds[wire.kind];
         wire.transmitted += size;
         wire.free_at = clock.now() + kind.duration(self.quantum, size);
-        wire.free_order = clock.reserve();
+        wire.free_order = clock.reserve(Event::Free(port));
         wire.free_scheduled = false;
-        let (arrival, order) = (wire.free_at + kind.delay, clock.reserve());
+        let (arrival, order) = (wire.free_at + kind.delay, clock.reserve(Event::Arrival(port)));
         if wire.flight.launch(packets.slab_mut(), id, (arrival, order)) {
-            clock.push(arrival, order, Event::Arrival(port));
+            clock.push_to(wire.end_part, arrival, order);
         }
     }
 
@@ -90,16 +97,16 @@ impl Wires {
         let wire = &mut self.ports[port.index()];
         let (id, next) = wire.flight.land(packets.slab(), clock.running())?;
         if let Some((time, order)) = next {
-            clock.push(time, order, Event::Arrival(port));
+            clock.push(time, order);
         }
         Some((id, wire.end))
     }
 
     /// Whether a lossy link loses this packet. Pause frames are spared: nothing would repeat them.
     #[inline]
-    pub(super) fn loses(&mut self, port: PortId, kind: Kind) -> bool {
+    pub(super) fn loses(&mut self, port: PortId, kind: Kind, now: Time) -> bool {
         let loss = self.kind(port).loss;
-        loss > 0.0 && !matches!(kind, Kind::Pause | Kind::Resume) && self.losses.uniform() < loss
+        loss > 0.0 && !matches!(kind, Kind::Pause | Kind::Resume) && self.losses.uniform(port, now) < loss
     }
 
     /// Makes sure that the port is served when its wire falls free.
@@ -108,7 +115,7 @@ impl Wires {
         let wire = &mut self.ports[port.index()];
         if !wire.free_scheduled {
             wire.free_scheduled = true;
-            clock.push(wire.free_at, wire.free_order, Event::Free(port));
+            clock.push(wire.free_at, wire.free_order);
         }
     }
 
@@ -118,6 +125,11 @@ impl Wires {
         let wire = &mut self.ports[port.index()];
         wire.free_scheduled = false;
         wire.owner
+    }
+
+    /// The part that sends through a port.
+    pub(super) fn part(&self, port: PortId) -> PartId {
+        self.ports[port.reverse().index()].end_part
     }
 
     /// Whether all links work.
