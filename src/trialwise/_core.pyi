@@ -420,6 +420,7 @@ def simulate(
     most_looks: int | None = None,
     ports: Sequence[int] = ...,
     watched_flows: Sequence[int] = ...,
+    threads: int = 1,
     progress: Callable[[int, int, int], object] | None = None,
 ) -> SimulationResult: ...
 

@@ -95,7 +95,9 @@ pub use quantity::{QuantityError, parse_bytes, parse_duration, parse_fraction, p
 pub use random::Random;
 pub use refusal::SimulationError;
 pub use routing::RouteOrder;
-pub use run::{Trial, check, simulate, simulate_batch, simulate_observed, simulate_source};
+pub use run::{
+    Trial, check, simulate, simulate_batch, simulate_observed, simulate_on_threads, simulate_source,
+};
 pub use series::Series;
 pub use settings::{
     Dropping, Fault, FlowControl, Marking, Mode, PathKnowledge, Priorities, Recovery, Scheduling, Settings,

@@ -10,10 +10,10 @@ use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
 use crate::index::HostId;
 use crate::metrics::Outcome;
-use crate::network::{Network, Observer};
+use crate::network::{Network, Observer, run_on_threads};
 use crate::refusal::{SimulationError, check_flows, check_settings};
 use crate::settings::Settings;
-use crate::source::{FlowSource, List, Recording};
+use crate::source::{FlowSource, Recording};
 
 /// Runs one trial: the flows in order of start, until the last ends, [`Settings::stop`] comes,
 /// or none can get on: those that are left are cut off by links that never come back, or nothing more arrives.
@@ -36,11 +36,22 @@ pub fn simulate_observed(
     flows: &[FlowSpecification],
     observer: &mut impl Observer,
 ) -> Result<Outcome, SimulationError> {
+    simulate_on_threads(fabric, settings, factory, flows, observer, 1)
+}
+
+/// The same on so many threads at most, which changes no bit. Small networks, compatible mode, failures and samples take
+/// one.
+pub fn simulate_on_threads(
+    fabric: &Fabric,
+    settings: &Settings,
+    factory: &dyn Factory,
+    flows: &[FlowSpecification],
+    observer: &mut impl Observer,
+    threads: usize,
+) -> Result<Outcome, SimulationError> {
     check_settings(fabric, settings)?;
     check_flows(fabric, flows)?;
-    let mut network = Network::new(fabric, settings, factory, flows);
-    network.run(observer, &mut List::new(flows));
-    network.outcome(flows)
+    run_on_threads(fabric, settings, factory, flows, observer, threads)
 }
 
 /// The same with flows that a source gives while the trial runs. Until the last flow ends, or

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use trialwise_python_macros::entry;
-use trialwise_simulator::{FlowId, PortId, Series, cautions, check, simulate_observed};
+use trialwise_simulator::{FlowId, PortId, Series, cautions, check, simulate_on_threads};
 use trialwise_units::Duration;
 
 use super::controllers::{Congestion, Setup};
@@ -74,6 +74,9 @@ fn check_simulation(
 /// most_looks
 ///     The series has so many looks at most, an even number: the interval doubles as often as it takes. As many as half a
 ///     gigabyte holds when it is None.
+/// threads
+///     On so many at most, which changes no number. Networks of fewer than 512 hosts, compatible mode, failures, series and
+///     classes as controllers take one.
 /// progress
 ///     Called some times a second with the simulated picoseconds, packets of data that flows have to send for the first time
 ///     yet, and flows that have not ended; what it raises ends the trial.
@@ -90,7 +93,7 @@ fn check_simulation(
 #[pyfunction]
 #[pyo3(signature = (
     fabric, flows, *, controller, parameters=Vec::new(), network=Vec::new(), mode="clean", seed=0,
-    sample_interval_ps=None, most_looks=None, ports=Vec::new(), watched_flows=Vec::new(), progress=None
+    sample_interval_ps=None, most_looks=None, ports=Vec::new(), watched_flows=Vec::new(), threads=1, progress=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "a trial as it is written")]
 fn simulate(
@@ -106,6 +109,7 @@ fn simulate(
     most_looks: Option<Whole>,
     ports: Vec<u32>,
     watched_flows: Vec<u32>,
+    threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<SimulationResult> {
     let fabric = &fabric.0;
@@ -127,8 +131,9 @@ fn simulate(
     let most = (MAX_NUMBERS / (1 + 2 * columns + 3 * watched)).max(2);
     let series = series.at_most(most_looks.map_or(Ok(most), |looks| looks.within("most_looks", 2..=most))?);
     let mut watch = Watch::new(series, progress, failure);
-    let outcome =
-        python.detach(|| simulate_observed(fabric, &settings, factory.as_ref(), &flows, &mut watch));
+    let threads = if matches!(controller, Congestion::Named(_)) { threads } else { 1 };
+    let outcome = python
+        .detach(|| simulate_on_threads(fabric, &settings, factory.as_ref(), &flows, &mut watch, threads));
     let series = watch.end()?;
     let series = match settings.sample_interval {
         Some(_) => Some(SimulationSeries::new(python, series, columns, watched)?),

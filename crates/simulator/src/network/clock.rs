@@ -102,9 +102,14 @@ impl Clock {
         self.part = part;
     }
 
-    /// The next window, where something is due by then.
-    pub(super) fn open_window(&mut self, by: Time) -> Option<Time> {
-        self.windows.open(by)
+    /// When the first thing is to happen anywhere.
+    pub(super) fn earliest(&self) -> u64 {
+        self.windows.earliest()
+    }
+
+    /// The end of the window that begins with what comes first, where that is due by then.
+    pub(super) fn open_window(&self, first: u64, by: Time) -> Option<Time> {
+        self.windows.open(first, by)
     }
 
     /// Goes to a part that has something to do before the end of the window.
@@ -118,9 +123,13 @@ impl Clock {
         true
     }
 
-    /// Closes the window for all parts at what happened last, and takes what is common to all and due.
-    pub(super) fn next_common(&mut self, last: Time, end: Time) -> Option<Event> {
+    /// Closes the window of all parts at what happened last.
+    pub(super) const fn close_window(&mut self, last: Time) {
         (self.now, self.end) = (last, Time::ZERO);
+    }
+
+    /// Takes what is common to all and due before the end of a window.
+    pub(super) fn next_common(&mut self, end: Time) -> Option<Event> {
         let due = self.events.due(self.windows.take_common(end)?);
         (self.now, self.running) = (due.time, due.order);
         Some(due.event)

@@ -54,6 +54,11 @@ impl Ending {
         self.acknowledged += bytes;
     }
 
+    /// Payload that was acknowledged for the first time here.
+    pub(super) const fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
     /// The trial cannot go on.
     pub(super) fn refuse(&mut self, refusal: SimulationError) {
         self.refused = Some(refusal);
@@ -68,6 +73,11 @@ impl Ending {
     #[inline]
     pub(super) const fn is_refused(&self) -> bool {
         self.refused.is_some()
+    }
+
+    /// Whether it is refused or interrupted.
+    pub(super) const fn is_over(&self) -> bool {
+        self.refused.is_some() || self.interrupted
     }
 
     /// Why there is no outcome, where there is none.
@@ -122,20 +132,21 @@ impl Network<'_> {
     /// that a packet may be on its way nothing has been acknowledged for the first time. A time-out that doubles during a
     /// failure is over by then.
     ///
-    /// Asked now and then.
-    pub(super) fn is_stalled(&mut self) -> bool {
+    /// Asked now and then, with what has been acknowledged anywhere; `way` gives how long a packet is on its way at most.
+    pub(super) fn is_stalled(&mut self, acknowledged: u64, way: impl FnOnce(&Self) -> Duration) -> bool {
         let to_come = self.flows.next_start().is_some() || self.faults.are_to_come();
-        if to_come || self.ending.acknowledged != self.ending.seen {
-            self.ending.seen = self.ending.acknowledged;
+        if to_come || acknowledged != self.ending.seen {
+            self.ending.seen = acknowledged;
             self.ending.quiet_since = self.clock.now();
         }
         let before = self.ending.quiet_since.since(Time::ZERO);
-        self.clock.now().since(self.ending.quiet_since) >= STALL + before * 2 + self.longest_way()
+        let quiet = self.clock.now().since(self.ending.quiet_since);
+        quiet >= STALL + before * 2 && quiet >= STALL + before * 2 + way(self)
     }
 
     /// How long a packet takes at most from its turn to its acknowledgement: the pace of its flow, the empty path with a
     /// packet on each link, and twice the fullest buffer that there was, at the slowest link.
-    fn longest_way(&self) -> Duration {
+    pub(super) fn longest_way(&self) -> Duration {
         let paced = self.cards.active().map(|flow| &self.flows[*flow]);
         let paced = paced.filter(|flow| flow.rate > 0 && flow.rate != UNLIMITED);
         let pause = paced.map(|flow| self.terms.quantum.transmission(flow.last_wire, flow.rate)).max();

@@ -21,9 +21,10 @@ pub(super) struct Flows {
     listed: usize,
     /// Packets of data of all flows that are known, when each is sent once.
     packets_known: u64,
-    /// When the next flow begins, and how many have not ended, with that one.
+    /// When the next flow begins, how many have been announced, with that one, and how many of them have ended here.
     next_start: Option<Time>,
-    unfinished: usize,
+    announced: usize,
+    ended: usize,
     /// Flows whose end the source has not been told.
     finished: Vec<FlowId>,
 }
@@ -40,7 +41,8 @@ impl Flows {
             listed: listed.len(),
             packets_known: packets.fold(0, u64::saturating_add),
             next_start: None,
-            unfinished: 0,
+            announced: 0,
+            ended: 0,
             finished: Vec::with_capacity(listed.len()),
         }
     }
@@ -55,15 +57,22 @@ impl Flows {
         self.next_start
     }
 
-    /// Whether some flow has not ended.
-    pub(super) const fn are_unfinished(&self) -> bool {
-        self.unfinished > 0
+    /// How many have ended here.
+    #[inline]
+    pub(super) const fn ended(&self) -> usize {
+        self.ended
+    }
+
+    /// Whether some flow has not ended, where so many have anywhere.
+    #[inline]
+    pub(super) const fn are_unfinished(&self, ended: usize) -> bool {
+        self.announced > ended
     }
 
     /// How many have not ended. Of a list, flows are also to come that nobody has asked for yet: all but those admitted
     /// and the next.
-    pub(super) const fn to_end(&self) -> usize {
-        self.unfinished + self.listed.saturating_sub(self.flows.len() + 1)
+    pub(super) const fn to_end(&self, ended: usize) -> usize {
+        self.announced - ended + self.listed.saturating_sub(self.flows.len() + 1)
     }
 
     /// Packets of data that flows have to send for the first time, where so many were.
@@ -74,7 +83,7 @@ impl Flows {
     /// Asks when the next flow starts.
     pub(super) fn expect_next(&mut self, source: &mut impl FlowSource) {
         self.next_start = source.next_start();
-        self.unfinished += usize::from(self.next_start.is_some());
+        self.announced += usize::from(self.next_start.is_some());
     }
 
     /// The flow that the source has announced.
@@ -111,7 +120,7 @@ impl Flows {
         flow.stage = Stage::Finished(now);
         self.transports.remove(flow.transport);
         flow.transport = TransportId::NONE;
-        self.unfinished -= 1;
+        self.ended += 1;
         self.finished.push(id);
     }
 

@@ -73,6 +73,12 @@ impl Network<'_> {
         let (card, reply_card) = (self.ways.card(flow), self.ways.reply_card(flow));
         let context = self.context(id, flow, card);
         self.ways.begin(id, flow);
+        let port = self.terms.fabric.cards[card.index()];
+        if self.wires.is_elsewhere(port) {
+            let flow = &mut self.flows[id];
+            (flow.card, flow.reply_card) = (card, reply_card);
+            return;
+        }
         match self.terms.factory.build(&context) {
             Ok(controller) => {
                 debug_assert!(controller.timers().len() <= crate::flow::CONTROLLER_TIMERS);
@@ -81,7 +87,7 @@ impl Network<'_> {
                 flow.reply_card = reply_card;
                 flow.stage = Stage::Active;
                 flow.next_departure = self.clock.now();
-                self.clock.act_for(self.wires.part(self.terms.fabric.cards[card.index()]));
+                self.clock.act_for(self.wires.part(port));
                 self.take_over(id);
                 self.add_active(card, id);
             }

@@ -11,6 +11,7 @@ mod ending;
 mod faults;
 mod flows;
 mod launch;
+mod mail;
 mod observer;
 mod packets;
 mod parts;
@@ -19,6 +20,7 @@ mod switches;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod timers;
 mod transport;
 mod ways;
@@ -37,10 +39,13 @@ use self::clock::Clock;
 use self::ending::Ending;
 use self::faults::Faults;
 use self::flows::Flows;
+use self::mail::Mail;
 use self::packets::Packets;
 use self::parts::Parts;
 use self::switches::Switches;
 use self::terms::Terms;
+pub(crate) use self::threads::run_on_threads;
+use self::threads::{Seat, Tally};
 use self::ways::Ways;
 use self::wires::Wires;
 use crate::event::Event;
@@ -103,17 +108,28 @@ impl<'a> Network<'a> {
 
     /// Runs until the last flow ends, the time to stop comes, or nothing is left to happen that helps a flow.
     pub(crate) fn run(&mut self, observer: &mut impl Observer, source: &mut impl FlowSource) {
+        self.run_at(&Seat::ALONE, observer, source);
+    }
+
+    /// The same, as one of several threads.
+    fn run_at(&mut self, seat: &Seat<'_>, observer: &mut impl Observer, source: &mut impl FlowSource) {
         self.schedule_first_events(source);
         match self.parts.take() {
-            Some(parts) => self.run_in_windows(&parts, observer, source),
+            Some(parts) => _ = self.run_in_windows(&parts, seat, observer, source),
             None => self.run_in_order(observer, source),
         }
         self.flows.tell_finishes(source);
     }
 
+    /// Has only those parts that this thread has, and letters for the others.
+    fn share(&mut self, mail: Mail) {
+        self.parts = self.parts.take().map(|parts| threads::own_parts(parts, &mail));
+        self.wires.share(mail);
+    }
+
     /// All events one after another.
     fn run_in_order(&mut self, observer: &mut impl Observer, source: &mut impl FlowSource) {
-        while self.flows.are_unfinished() && !self.ending.is_refused() {
+        while self.flows.are_unfinished(self.flows.ended()) && !self.ending.is_refused() {
             let Some(event) = self.clock.advance(self.ending.by()) else { break };
             self.totals.events += 1;
             if self.totals.events.is_multiple_of(EVENTS_BETWEEN_LOOKS) && self.is_ended_by(observer) {
@@ -123,38 +139,96 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Part by part through each window, then what is common to all. A trial ends with a window.
+    /// Whether the observer ends the trial, or it cannot get on.
+    #[cold]
+    fn is_ended_by(&mut self, observer: &mut impl Observer) -> bool {
+        let tally = self.tally(self.clock.now());
+        self.look(&tally, observer);
+        self.ending.is_over() || self.is_stalled(tally.acknowledged, Self::longest_way)
+    }
+
+    /// Part by part through each window, then what is common to all. A trial ends with a window. None where nothing more is
+    /// to happen by the end, or another thread has gone.
     fn run_in_windows(
         &mut self,
         parts: &[PartId],
+        seat: &Seat<'_>,
+        observer: &mut impl Observer,
+        source: &mut impl FlowSource,
+    ) -> Option<()> {
+        let mut look_at = EVENTS_BETWEEN_LOOKS;
+        loop {
+            let all = seat.meet(self.tally(self.clock.now()))?;
+            if all.is_over || !self.flows.are_unfinished(all.ended) {
+                return Some(());
+            }
+            let end = self.clock.open_window(all.first, self.ending.by())?;
+            let last = self.step(parts, end, observer, source);
+            self.clock.close_window(last);
+            seat.post(self.wires.mail().boxes());
+            let all = seat.meet(self.tally(last))?;
+            seat.collect(|letters| self.wires.deliver(letters, &mut self.packets, &mut self.clock));
+            self.clock.close_window(all.last);
+            self.do_common(end, seat, observer, source);
+            if all.events >= look_at {
+                look_at = all.events + EVENTS_BETWEEN_LOOKS;
+                self.look(&all, observer);
+                let own = |network: &Self| Tally { way: network.longest_way(), ..all };
+                let way = |network: &Self| seat.meet(own(network)).map_or(Duration::MAX, |all| all.way);
+                if self.is_stalled(all.acknowledged, way) {
+                    return Some(());
+                }
+            }
+        }
+    }
+
+    /// Each part to the end of the window; gives when the last thing happened.
+    fn step(
+        &mut self,
+        parts: &[PartId],
+        end: Time,
+        observer: &mut impl Observer,
+        source: &mut impl FlowSource,
+    ) -> Time {
+        let mut last = self.clock.now();
+        for part in parts {
+            if !self.clock.enter(*part, end) {
+                continue;
+            }
+            while let Some(event) = self.clock.advance(Time::MAX) {
+                self.totals.events += 1;
+                self.happen(event, observer, source);
+            }
+            last = last.max(self.clock.now());
+        }
+        last
+    }
+
+    /// What is common to all parts, in each thread; the first counts it.
+    fn do_common(
+        &mut self,
+        end: Time,
+        seat: &Seat<'_>,
         observer: &mut impl Observer,
         source: &mut impl FlowSource,
     ) {
-        let mut look_at = EVENTS_BETWEEN_LOOKS;
-        while self.flows.are_unfinished() && !self.ending.is_refused() {
-            let Some(end) = self.clock.open_window(self.ending.by()) else { break };
-            let mut last = self.clock.now();
-            for part in parts {
-                if !self.clock.enter(*part, end) {
-                    continue;
-                }
-                while let Some(event) = self.clock.advance(Time::MAX) {
-                    self.totals.events += 1;
-                    self.happen(event, observer, source);
-                }
-                last = last.max(self.clock.now());
-            }
-            while let Some(event) = self.clock.next_common(last, end) {
-                self.totals.events += 1;
-                self.happen(event, observer, source);
-                last = last.max(self.clock.now());
-            }
-            if self.totals.events >= look_at {
-                look_at = self.totals.events + EVENTS_BETWEEN_LOOKS;
-                if self.is_ended_by(observer) {
-                    break;
-                }
-            }
+        while let Some(event) = self.clock.next_common(end) {
+            self.totals.events += u64::from(seat.is_first());
+            self.happen(event, observer, source);
+        }
+    }
+
+    /// What is known here.
+    fn tally(&self, last: Time) -> Tally {
+        Tally {
+            first: self.clock.earliest(),
+            last,
+            ended: self.flows.ended(),
+            events: self.totals.events,
+            sent: self.totals.data_sent - self.totals.data_resent,
+            acknowledged: self.ending.acknowledged(),
+            way: Duration::ZERO,
+            is_over: self.ending.is_over(),
         }
     }
 
@@ -172,16 +246,13 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Whether the observer ends the trial, or it cannot get on.
-    #[cold]
-    fn is_ended_by(&mut self, observer: &mut impl Observer) -> bool {
-        let unsent = self.flows.unsent(self.totals.data_sent - self.totals.data_resent);
-        let progress = Progress { now: self.clock.now(), unsent, unfinished: self.flows.to_end() };
+    /// Lets the observer look, which may end the trial.
+    fn look(&mut self, all: &Tally, observer: &mut impl Observer) {
+        let unsent = self.flows.unsent(all.sent);
+        let progress = Progress { now: self.clock.now(), unsent, unfinished: self.flows.to_end(all.ended) };
         if observer.on_progress(progress).is_break() {
             self.ending.interrupt();
-            return true;
         }
-        self.is_stalled()
     }
 
     fn schedule_first_events(&mut self, source: &mut impl FlowSource) {

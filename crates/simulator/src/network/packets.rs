@@ -24,6 +24,21 @@ impl Packets {
         self.slab.take()
     }
 
+    /// A packet of another thread, with its records.
+    pub(super) fn take_over(
+        &mut self,
+        packet: Packet,
+        records: &mut impl Iterator<Item = HopRecord>,
+    ) -> PacketId {
+        let id = self.slab.take();
+        self.slab[id] = Packet { telemetry: TelemetryId::NONE, records: 0, ..packet };
+        if packet.telemetry != TelemetryId::NONE {
+            self.add_telemetry(id);
+        }
+        records.take(usize::from(packet.records)).for_each(|record| self.record(id, record));
+        id
+    }
+
     /// Gives a packet room for records.
     #[inline]
     pub(super) fn add_telemetry(&mut self, id: PacketId) {

@@ -79,6 +79,41 @@ impl Parts {
         (0..self.count).map(|number| PartId(number as u16))
     }
 
+    /// The thread of each part, of so many at most: neighbours together, links evenly.
+    pub(super) fn shared(&self, topology: &Topology, threads: usize) -> Vec<u8> {
+        let threads = threads.clamp(1, self.count.min(usize::from(u8::MAX)));
+        let mut near = vec![Vec::new(); self.count];
+        let mut has_hosts = vec![false; self.count];
+        for link in &topology.links {
+            let ends = [link.first, link.second].map(|node| self.of_nodes[node.index()].index());
+            near[ends[0]].push(ends[1]);
+            near[ends[1]].push(ends[0]);
+            has_hosts[ends[0]] |= ends[0] == ends[1];
+        }
+        let total = |chosen: &dyn Fn(usize) -> bool| -> usize {
+            near.iter().enumerate().filter(|(part, _)| chosen(*part)).map(|(_, near)| near.len()).sum()
+        };
+        let (edges, mut passed) = (total(&|part| has_hosts[part]).max(1), 0);
+        let mut of_parts: Vec<Option<usize>> = vec![None; self.count];
+        let mut loads = vec![0; threads];
+        // Hosts in their order, then each switch where most of what it is linked to is.
+        for part in (0..self.count).filter(|part| has_hosts[*part]) {
+            let thread = passed * threads / edges;
+            passed += near[part].len();
+            (of_parts[part], loads[thread]) = (Some(thread), loads[thread] + near[part].len());
+        }
+        for part in 0..self.count {
+            if of_parts[part].is_none() {
+                let linked = |thread| near[part].iter().filter(|to| of_parts[**to] == Some(thread)).count();
+                let best =
+                    (0..threads).max_by_key(|thread| (linked(*thread), std::cmp::Reverse(loads[*thread])));
+                let thread = best.unwrap_or(0);
+                (of_parts[part], loads[thread]) = (Some(thread), loads[thread] + near[part].len());
+            }
+        }
+        of_parts.into_iter().map(|thread| thread.unwrap_or(0) as u8).collect()
+    }
+
     /// The part at the end of a port's wire.
     pub(super) fn at_end(&self, topology: &Topology, port: PortId) -> PartId {
         self.of_nodes[far_end(topology, port).index()]

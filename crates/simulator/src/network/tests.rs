@@ -3,6 +3,7 @@
 use trialwise_congestion::Algorithm;
 use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
+use super::threads::run_parts;
 use super::{Network, Parts, Terms};
 use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
@@ -55,6 +56,13 @@ impl Case {
         network.run(&mut (), &mut List::new(&self.flows));
         network.outcome(&self.flows).unwrap()
     }
+
+    /// What comes out on so many threads.
+    fn run_on(&self, threads: usize) -> Outcome {
+        let terms = || Terms::new(&self.fabric, &self.settings, &self.algorithm);
+        let parts = Parts::around_switches(&terms()).unwrap();
+        run_parts(&terms, &parts, &self.flows, &mut (), threads).unwrap()
+    }
 }
 
 const CONTROLLERS: [&str; 5] = ["dctcp", "dcqcn", "timely", "hpcc", "cubic"];
@@ -105,6 +113,7 @@ fn the_order_in_which_parts_are_stepped_changes_no_bit() {
         let listed = case.run(Some(0));
         assert_eq!(listed, case.run(Some(seed + 1)), "another order: {seed}");
         assert_eq!(listed, case.run(None), "one queue: {seed}");
+        assert_eq!(listed, case.run_on(2 + seed as usize % 5), "threads: {seed}");
         let totals = listed.totals;
         seen.0 += totals.pauses;
         seen.1 += totals.dropped_link;

@@ -63,10 +63,14 @@ impl Windows {
         self.common.is_empty() && self.parts.iter().all(Heap::is_empty)
     }
 
+    /// When the first thing is to happen anywhere.
+    pub(super) fn earliest(&self) -> u64 {
+        self.first.iter().copied().min().unwrap_or(u64::MAX).min(first_of(&self.common))
+    }
+
     /// The end of the next window: a lookahead after what comes first, but what is common to all comes when all are there.
-    pub(super) fn open(&self, by: Time) -> Option<Time> {
+    pub(super) fn open(&self, first: u64, by: Time) -> Option<Time> {
         let common = first_of(&self.common);
-        let first = self.first.iter().copied().min().unwrap_or(u64::MAX).min(common);
         if first == u64::MAX || first > by.picoseconds() {
             return None;
         }

@@ -5,6 +5,7 @@ use std::ops::{Index, IndexMut};
 use trialwise_units::Time;
 
 use super::clock::Clock;
+use super::mail::{Letters, Mail};
 use super::packets::Packets;
 use super::parts::{PartId, Parts};
 use super::terms::Terms;
@@ -24,6 +25,7 @@ pub(super) struct Wires {
     kinds: LinkKinds,
     quantum: Quantum,
     losses: Chance,
+    mail: Mail,
 }
 
 impl Wires {
@@ -46,6 +48,7 @@ impl Wires {
             kinds,
             quantum: terms.quantum,
             losses: Chance::new(settings.seed.named("losses"), parts.lookahead().is_some()),
+            mail: Mail::default(),
         }
     }
 
@@ -80,7 +83,9 @@ impl Wires {
         wire.free_order = clock.reserve(Event::Free(port));
         wire.free_scheduled = false;
         let (arrival, order) = (wire.free_at + kind.delay, clock.reserve(Event::Arrival(port)));
-        if wire.flight.launch(packets.slab_mut(), id, (arrival, order)) {
+        if self.mail.is_elsewhere(wire.end_part) {
+            self.mail.send(wire.end_part, (port, (arrival, order)), id, packets);
+        } else if wire.flight.launch(packets.slab_mut(), id, (arrival, order)) {
             clock.push_to(wire.end_part, arrival, order);
         }
     }
@@ -125,6 +130,32 @@ impl Wires {
         let wire = &mut self.ports[port.index()];
         wire.free_scheduled = false;
         wire.owner
+    }
+
+    /// Has letters for other threads from now on.
+    pub(super) fn share(&mut self, mail: Mail) {
+        self.mail = mail;
+    }
+
+    pub(super) const fn mail(&mut self) -> &mut Mail {
+        &mut self.mail
+    }
+
+    /// Puts what other threads have sent on its wires.
+    pub(super) fn deliver(&mut self, letters: &mut Letters, packets: &mut Packets, clock: &mut Clock) {
+        let mut records = letters.records.drain(..);
+        for letter in letters.packets.drain(..) {
+            let id = packets.take_over(letter.packet, &mut records);
+            let wire = &mut self.ports[letter.port.index()];
+            if wire.flight.launch(packets.slab_mut(), id, letter.arrival) {
+                clock.push_to(wire.end_part, letter.arrival.0, letter.arrival.1);
+            }
+        }
+    }
+
+    /// Whether another thread has what sends through a port.
+    pub(super) fn is_elsewhere(&self, port: PortId) -> bool {
+        self.mail.is_elsewhere(self.part(port))
     }
 
     /// The part that sends through a port.
