@@ -35,7 +35,11 @@ def _described(content: Content) -> tuple[str, list[str]]:
         return "", []
     if content.document is not None:
         return _json(content)
-    if not content.head.strip() or content.head.lstrip()[:1] in ("{", "[", "<"):
+    if not content.head.strip():
+        return "it is empty", []
+    if content.head.lstrip()[:1] in ("{", "["):
+        return "JSON that ends before its first result, or is none", []
+    if content.head.lstrip().startswith("<"):
         return "", []
     return _text(content)
 

@@ -24,6 +24,17 @@ def test_json_is_told_by_its_keys_and_numbers():
     assert 'json = "/n"' in said.hint
 
 
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"\n", "it is empty"),
+        (b'{"results": [{"command": "a", "ti', "JSON that ends before its first result"),
+    ],
+)
+def test_files_of_programs_that_were_stopped_say_what_is_missing(data, what):
+    assert what in error(data).message
+
+
 def test_a_number_in_text_is_found_by_the_command_that_is_proposed(tmp_path, trialwise):
     path = tmp_path / "a file.txt"
     path.write_text("Result\n  total (all): 4.25 ms\n")
