@@ -230,7 +230,7 @@ def reach_of(
         return chance(slowdown, fresh, first.rounds, spread, plan.margin, errors)
 
     wanted = LARGER * plan.margin.value
-    needed = found_rounds(lambda fresh: at(wanted, fresh), _FEWEST)
+    needed = found_rounds(lambda fresh: at(wanted, fresh), _least(2 * errors.picked))
     found = (
         None if rounds < _FEWEST else found_slowdown(lambda percent: at(percent, rounds), plan.margin.value)
     )
@@ -333,6 +333,11 @@ def _fresh(crossed: Sequence[ComparisonRow], still_open: Sequence[ComparisonRow]
     return max((bill for bill in bills if bill is not None), default=plan.pilot)
 
 
+def _least(alpha: float) -> int:
+    """Return the fewest fresh rounds that are asked for: by ranks, those that show something if nothing varies."""
+    return max(_FEWEST, 2 + ceil(-np.log2(alpha)))
+
+
 def _rounds(row: ComparisonRow, alpha: float, beyond: float) -> int | None:
     """Return the rounds after which `beyond` times the margin is this many standard errors: critical value plus that of the power."""
     from scipy.stats import norm, t
@@ -341,7 +346,7 @@ def _rounds(row: ComparisonRow, alpha: float, beyond: float) -> int | None:
     if one is None or one.margin is None or (not one.margin and one.welch.se):
         return None
     deviation = deviation_at_most(one)
-    rounds = least = max(_FEWEST, 2 + ceil(-np.log2(alpha)))  # by ranks, if nothing varies
+    rounds = least = _least(alpha)
     if not deviation:
         return least
     for _ in range(5):  # the critical value falls with the rounds, so that each pass comes closer
