@@ -184,6 +184,8 @@ FLOW_TEXTS = (
     "{900}\n",
     "Nodes {4}\nConnections {1}\n{0}->{1} id {1} start {5} size {900}\n",
     "flow_id,src,dst,size_bytes,start_ns,class,dst_port\n1,0,1,9,5,{1},{100}\n",
+    "flow_id,src,dst,size_bytes,start_ns,after,delay_ns,job\n1,0,1,9,5,,{5},{1}\n2,0,1,9,,{1},,\n",
+    "0->1 id 1 start 5 size 9 send_done_trigger {1}\n1->0 trigger {1} size 9\ntrigger id {1} barrier count {1}\n",
 )
 FLOW_WORDS = (
     ("--help",),
@@ -205,6 +207,13 @@ TEXTS: dict[str, SearchStrategy[str]] = {
     "size_table": filled("{0} {0}\n{9000} {100}\n", "0 0\n{100} {50}\n{200} {100}\n"),
     "arrivals": filled("poisson", "lognormal:sigma={2}", "bursty:mean={10}"),
     "pattern": filled("one-way", "all-to-all", "permutation", "incast:{2}", "x"),
+    "job": filled(
+        "ring-all-reduce:{8kB},hosts={3},repeat={2},compute={1ms}",
+        "tree-all-reduce:{8kB},chunks={2}",
+        "pipeline:{8kB},microbatches={2},forward={1ms}",
+        "all-to-all:{8kB},placement=random",
+        "x",
+    ),
     "load_of": st.sampled_from(("host", "bottleneck", "")),
     "mode": st.sampled_from(("clean", "compatible", "")),
     "end": st.sampled_from(("sender", "receiver", "")),
@@ -516,6 +525,7 @@ SIMPLE: dict[str, SearchStrategy[Any]] = {
     "None": st.none(),
     "object": CONTROLLERS,
     "Fabric": FABRICS,
+    "FlowGraph": st.builds(Made, st.just("FlowGraph"), st.just(("ring-all-reduce:8kB",))),
     "_Flows": flows(),
     "_Statistic": STATISTICS,
     "str | os.PathLike[str]": PATHS,

@@ -197,6 +197,12 @@ def _fabric(topology: str) -> object:
     return _core.Fabric(topology)
 
 
+def _flow_graph(job: str) -> object:
+    from trialwise import _core
+
+    return _core.FlowGraph.of_job(job, _core.Fabric("dumbbell:2x2,10Gbit/s,1us"), seed=1)
+
+
 def _client() -> object:
     from trialwise import _linux
 
@@ -260,6 +266,7 @@ MAKERS: dict[str, Callable[..., object]] = {
     **{f"path of {kind}": _path(kind) for kind in _PATHS},
     "store": lambda: f"sqlite:{tempfile.mkdtemp()}",
     "Fabric": _fabric,
+    "FlowGraph": _flow_graph,
     "StreamClient": _client,
     "StreamPoint": _point,
     "Collector": _collector,

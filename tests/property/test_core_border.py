@@ -63,6 +63,7 @@ FUNCTIONS = [name for name, thing in PUBLIC if isinstance(thing, BuiltinFunction
 CLASSES = [name for name, thing in PUBLIC if inspect.isclass(thing) and not issubclass(thing, BaseException)]
 INSTANCES: dict[str, Made] = {
     "Fabric": Made("Fabric", ("dumbbell:2x2,10Gbit/s,1us",)),
+    "FlowGraph": Made("FlowGraph", ("ring-all-reduce:8kB",)),
     "StreamPoint": Made("StreamPoint", (("int32", "string", "double"),)),
     **{
         name: Made(name)

@@ -5,7 +5,7 @@ use pyo3::types::PyDict;
 use trialwise_link::LinkSpec;
 use trialwise_protocol::load::Load;
 use trialwise_python_macros::entry;
-use trialwise_simulator::{Arrivals, Pattern, SizeDistribution};
+use trialwise_simulator::{Arrivals, Job, Pattern, SizeDistribution};
 use trialwise_units::element::{Form, Key};
 
 /// What it is called, what it takes, what it means.
@@ -14,7 +14,7 @@ type Setting = (&'static str, String, &'static str);
 type Element = (&'static str, &'static str, &'static str, Option<Setting>, Vec<Setting>);
 
 /// What can be written as `name:head,key=value,…`, by kind: the elements of a link in the order of its keys, the loads of flows,
-/// and the sizes, arrivals and patterns of simulated workloads.
+/// and the sizes, arrivals, patterns and jobs of simulated workloads.
 ///
 /// Returns
 /// -------
@@ -24,7 +24,7 @@ type Element = (&'static str, &'static str, &'static str, Option<Setting>, Vec<S
 #[entry]
 #[pyfunction]
 fn elements(python: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let others = [&Load::KIND, &SizeDistribution::KIND, &Arrivals::KIND, &Pattern::KIND];
+    let others = [&Load::KIND, &SizeDistribution::KIND, &Arrivals::KIND, &Pattern::KIND, &Job::KIND];
     let found = PyDict::new(python);
     for kind in LinkSpec::kinds().chain(others) {
         found.set_item(kind.name, kind.forms().map(element).collect::<Vec<_>>())?;

@@ -1,7 +1,7 @@
 //! Many short lists in one piece of memory.
 
 /// Lists that stand behind each other.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Groups<T> {
     items: Vec<T>,
     /// Where each begins, and where the last ends.

@@ -45,8 +45,10 @@ mod flow_list;
 mod flow_routes;
 mod fluid;
 mod framing;
+mod graph;
 mod groups;
 mod index;
+mod jobs;
 mod link_kind;
 mod marking;
 mod metrics;
@@ -86,7 +88,9 @@ pub use fluid::{
     surrogate_batch_observed, surrogate_samples_observed,
 };
 pub use framing::Framing;
+pub use graph::{Awaited, FlowGraph, JobRecord, Moment, Step};
 pub use index::{FlowId, HostId, NodeId, PortId};
+pub use jobs::Job;
 pub use metrics::{FlowRecord, Outcome, Phase, Phases, Totals};
 pub use network::{EVENTS_BETWEEN_LOOKS, Observer, Progress, Snapshot};
 pub use parameters::{NETWORK_PARAMETERS, ParameterError, ValueError, controller_parameters, set_controller};
@@ -96,7 +100,8 @@ pub use random::Random;
 pub use refusal::SimulationError;
 pub use routing::RouteOrder;
 pub use run::{
-    Trial, check, simulate, simulate_batch, simulate_observed, simulate_on_threads, simulate_source,
+    GraphOutcome, Trial, check, simulate, simulate_batch, simulate_graph, simulate_observed,
+    simulate_on_threads, simulate_source,
 };
 pub use series::Series;
 pub use settings::{

@@ -27,6 +27,9 @@ pub enum SimulationError {
     /// A flow begins before the one above it.
     #[error("flow {0} starts before the flow above it: sort the list by start")]
     Unsorted(u64),
+    /// Flows wait for one another.
+    #[error("flows wait for one another and none can start: {0}; take one of these waits away")]
+    Cycle(String),
     /// A flow without payload.
     #[error("flow {0} has size 0: a flow carries at least one byte")]
     Empty(u64),

@@ -8,6 +8,7 @@ use trialwise_units::Time;
 
 use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
+use crate::graph::{FlowGraph, GraphSource, JobRecord};
 use crate::index::HostId;
 use crate::metrics::Outcome;
 use crate::network::{Network, Observer, run_on_threads};
@@ -68,6 +69,43 @@ pub fn simulate_source(
     let mut network = Network::new(fabric, settings, factory, &[]);
     network.run(observer, &mut recording);
     network.outcome(&recording.given)
+}
+
+/// The same with flows that wait for others: each starts when what it waits for is over.
+///
+/// Records come in the order of starts. Flows that had not started by the end come last, with the end as their start.
+pub fn simulate_graph(
+    fabric: &Fabric,
+    settings: &Settings,
+    factory: &dyn Factory,
+    graph: &FlowGraph,
+    observer: &mut impl Observer,
+) -> Result<GraphOutcome, SimulationError> {
+    check_settings(fabric, settings)?;
+    graph.check(fabric)?;
+    let mut source = GraphSource::new(graph);
+    let mut recording = Recording::new(&mut source);
+    let mut network = Network::in_order(fabric, settings, factory, &graph.listed());
+    network.run(observer, &mut recording);
+    let mut flows = recording.given;
+    let (mut steps, jobs) = source.into_records();
+    for (step, flow) in graph.not_among(&steps) {
+        flows.push(FlowSpecification { start: network.now(), ..flow });
+        steps.push(step);
+    }
+    let outcome = network.outcome(&flows)?;
+    Ok(GraphOutcome { outcome, jobs: graph.jobs_of(&steps), records: jobs })
+}
+
+/// What came of a graph of flows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GraphOutcome {
+    /// The flows as they went, and all counts.
+    pub outcome: Outcome,
+    /// The job of each flow, in the order of the records.
+    pub jobs: Vec<Option<u32>>,
+    /// What came of each job.
+    pub records: Vec<JobRecord>,
 }
 
 /// Refuses what [`simulate`] refuses, and a controller that refuses the longest path; nothing runs. Flows may

@@ -20,6 +20,15 @@ pub trait FlowSource {
     /// The flow `flow`, counted in the order in which flows were given, has ended. Ends are told in their
     /// order: before the next flow is asked for, and the last ones when the trial is over.
     fn on_finish(&mut self, flow: FlowId, finish: Time);
+
+    /// Whether flows may start because others are over. Such a source is told of every end and receipt at its time, and
+    /// asked for the next start again.
+    fn waits(&self) -> bool {
+        false
+    }
+
+    /// The last byte of a flow has reached its receiver. Told only to a source that waits.
+    fn on_receipt(&mut self, _flow: FlowId, _time: Time) {}
 }
 
 /// A flow list that stands beforehand.
@@ -69,5 +78,13 @@ impl FlowSource for Recording<'_> {
 
     fn on_finish(&mut self, flow: FlowId, finish: Time) {
         self.source.on_finish(flow, finish);
+    }
+
+    fn waits(&self) -> bool {
+        self.source.waits()
+    }
+
+    fn on_receipt(&mut self, flow: FlowId, time: Time) {
+        self.source.on_receipt(flow, time);
     }
 }

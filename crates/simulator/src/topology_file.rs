@@ -1,4 +1,7 @@
-//! Topologies in the file format of the HPCC simulator and of those made from it: counts, switches, one line for each link.
+//! Topologies in the file format of the HPCC simulator and of those made from it: counts, switches, one line for each link; and in
+//! that of HTSIM.
+
+mod htsim;
 
 use trialwise_units::Rate;
 
@@ -31,8 +34,12 @@ impl Topology {
     /// The counts are `<nodes> <switches> <links>`, or those of ns3-datacenter (`<nodes> <switches> <tors> <links>`, and
     /// maybe two rates) or SimAI (`<nodes> <gpus of a server> <nvswitches> <switches> <links> <gpu>`, whose NVSwitches are
     /// switches here). As in the HPCC simulator, links beyond their count are not taken; what stands below may also be notes.
+    /// A text that begins with a word such as `Nodes` is one of HTSIM.
     pub fn from_file(text: &str) -> Result<(Self, Vec<String>), TopologyError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if htsim::begins(text) {
+            return htsim::read(text);
+        }
         let mut lines = text.lines().enumerate().map(|(line, text)| (line + 1, text));
         let (line, first) = next_line(&mut lines)?;
         let header = Header::read(first).map_err(|problem| TopologyError::Line { line, problem })?;

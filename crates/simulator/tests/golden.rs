@@ -59,8 +59,8 @@ fn read_recording(path: &Path) -> Recording {
     let words = parameters.lines().filter_map(|line| line.split_once(' '));
     Recording {
         name: path.file_stem().unwrap().to_string_lossy().into_owned(),
-        requested: read_csv(&text.replacen("start_ns_requested", "start_ns", 1)).unwrap(),
-        actual: read_csv(&text).unwrap(),
+        requested: read_csv(&text.replacen("start_ns_requested", "start_ns", 1)).unwrap().flows,
+        actual: read_csv(&text).unwrap().flows,
         completion: column(&text, 6),
         ideal: column(&text, 7),
         parameters: words.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),

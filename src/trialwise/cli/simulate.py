@@ -47,6 +47,7 @@ def simulate(
     pattern: str | None = None,
     arrivals: str | None = None,
     beside: str | None = None,
+    job: str | None = None,
     flows: Path | None = None,
     seed: int = 1,
     engine: Literal["trialwise", "ns3"] = "trialwise",
@@ -61,8 +62,8 @@ def simulate(
 ) -> int:
     r"""Simulate flows over a data-centre network, packet by packet: one trial.
 
-    The flows are drawn (--sizes, --load, --duration, --seed) or read (--flows); the trial goes on until the last one ends, or
-    none that is left can get on.
+    The flows are drawn (--sizes, --load, --duration, --seed), those of a job (--job), or read (--flows); the trial goes on until the
+    last one ends, or none that is left can get on.
 
     For example:
 
@@ -71,6 +72,8 @@ def simulate(
         --load 30% --sizes websearch --duration 20ms
     trialwise simulate --topology fat-tree:4,100Gbit/s,1us --cc dctcp \
         --load 30% --sizes google_rpc --duration 1ms --json
+    trialwise simulate --topology leaf-spine:4x4x8,100Gbit/s,1us --cc hpcc \
+        --job ring-all-reduce:8MB
     trialwise simulate --topology topology.txt --cc dcqcn --flows flows.csv \
         --mode compatible --csv -
     trialwise simulate --topology dumbbell:8x1,10Gbit/s,1us --cc dctcp \
@@ -105,9 +108,12 @@ def simulate(
     beside
         More drawn flows: of each part the pattern, the sizes and the load of the hosts, such as "incast:60 fixed:500kB 2%;
         permutation websearch 10%".
+    job
+        Flows that wait for one another, such as ring-all-reduce:8MB, all-to-all:8MB or pipeline:1MB,microbatches=8
+        (docs/reference/simulation.md), alone or beside drawn ones.
     flows
-        The flows themselves: CSV with flow_id,src,dst,size_bytes,start_ns (and class, dst_port), the HPCC simulator's format, or a
-        connection matrix of HTSIM (.cm).
+        The flows themselves: CSV with flow_id,src,dst,size_bytes,start_ns (and class, dst_port, after), the HPCC simulator's format,
+        or a connection matrix of HTSIM (.cm).
     seed
         Of flows, marks and losses.
     engine
@@ -139,6 +145,7 @@ def simulate(
         "arrivals": arrivals,
         "duration": duration,
         "beside": beside,
+        "job": job,
     }
     if plot is not None and engine == "ns3":
         raise TrialwiseError("--plot: ns-3 is not asked for queues and rates", hint="leave --engine out")
@@ -194,6 +201,8 @@ def _workload(flows: Path | None, drawn: dict[str, str | None]) -> Workload:
             names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
             raise TrialwiseError(f"{names}: --flows has the flows already", hint="leave one of them out")
         return Workload(flows=str(flows))
+    if set(given) == {"job"}:
+        return dataclasses.replace(Workload(), **given)
     if missing := [name for name in ("sizes", "load", "duration") if name not in given]:
         raise TrialwiseError(
             f"--{missing[0]} is missing",
@@ -334,7 +343,7 @@ def _draw(path: Path, trial: SimulationTrial, found: Simulated) -> None:
 
 def _document(trial: SimulationTrial, seed: int, found: Simulated) -> SimulateDocument:
     from trialwise.trials.drawn_flows import offered_load
-    from trialwise.trials.simulated_document import SimulateDocument, classes_of
+    from trialwise.trials.simulated_document import SimulateDocument, classes_of, jobs_of
     from trialwise.trials.simulating import cautions_of
 
     offered = offered_load(trial, found.fabric, Path(), [found.flows])
@@ -353,4 +362,5 @@ def _document(trial: SimulationTrial, seed: int, found: Simulated) -> SimulateDo
         hops_per_second=found.result.totals["hops"] / found.took.packets,
         totals=found.result.totals,
         classes=classes_of(found),
+        jobs=jobs_of(found),
     )

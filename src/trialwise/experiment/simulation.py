@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from trialwise.experiment.elements import element_examples
 from trialwise.experiment.file.sections import Key, Limits, Section, Written, key, table_of
 from trialwise.experiment.file.values import Duration, PositiveDuration, Text
-from trialwise.experiment.placeholders import level_text
+from trialwise.experiment.placeholders import level_text, names_in
 from trialwise.experiment.quantities import quantity_traits
 from trialwise.experiment.tilts import Tilts, tilt_table
 from trialwise.experiment.traits import Source, SourceTraits, Traits, Trial
@@ -49,7 +49,7 @@ SIMULATION_ENGINES = ("trialwise", "ns3")
 class Workload(Section):
     """Which flows a simulated trial has. Any text may use {factor}.
 
-    They are random ones, or those of the file `flows`, which then needs nothing else.
+    They are random ones, those of a job, both together, or those of the file `flows`, which then needs nothing else.
     `sizes` names a distribution or a file of one; `load` is a part of the capacity of `load_of` ("host" or "bottleneck"), and
     `pattern` says who sends to whom. Where it is empty, a topology with a bottleneck has one-way traffic, others all-to-all; the
     load is then of the bottleneck if all flows share it, as one-way traffic does, else of the hosts. Flows begin within `duration`.
@@ -106,10 +106,18 @@ class Workload(Section):
         derived=True,
         filled=True,
     )
+    job: Text = key(
+        "",
+        f"Flows that wait for one another: {element_examples('job')}; alone, or with sizes, load and duration of others beside "
+        "them.",
+        "ring-all-reduce:8MB",
+        derived=True,
+        filled=True,
+    )
     flows: Text = key(
         "",
-        "A file with the flows themselves (flow_id, src, dst, size_bytes, start_ns as CSV, or the HPCC simulator's "
-        "format), instead of all other keys.",
+        "A file with the flows themselves (flow_id, src, dst, size_bytes, start_ns as CSV, and after of flows that wait for "
+        "others; the HPCC simulator's format; or HTSIM's), or those of an execution trace (trace.*.et), instead of all other keys.",
         "flows.csv",
         derived=True,
         filled=True,
@@ -137,9 +145,19 @@ class Workload(Section):
                 yield name, text
 
     @property
+    def is_drawn(self) -> bool:
+        """True if some flows are drawn at random arrivals."""
+        return not self.flows and not (self.job and not self.load)
+
+    @property
     def is_plain(self) -> bool:
         """True if all flows are drawn by one pattern, from one distribution."""
-        return not (self.flows or self.beside)
+        return not (self.flows or self.job or self.beside)
+
+    @property
+    def is_random(self) -> bool:
+        """True if trials differ in their flows: they are drawn, or the hosts of a job are."""
+        return self.is_drawn or "placement=random" in self.job or bool(names_in(self.job))
 
     def written(self) -> dict[str, Any]:
         """Return the workload as its table."""
@@ -271,7 +289,7 @@ class SimulationTrial(Trial):
         return Traits(
             runs="trialwise.trials.simulation:SimulationKind",
             computed=True,
-            random=not self.workload.flows,
+            random=self.workload.is_random,
             cheap=True,
             block=SOBOL_BLOCK if self.workload.sampling == "sobol" else 1,
             weighted=bool(self.workload.tilt),
@@ -369,9 +387,9 @@ class SimulationSource(Source):
         """Those of the quantity, of which flows have many."""
         from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 
-        of_flows = self.quantity in ("fct", "slowdown", "throughput")
+        pools = self.quantity in ("fct", "slowdown", "throughput", "jct")
         found = quantity_traits(SIMULATION_QUANTITIES.get(self.quantity))
-        return replace(found, pools=of_flows, is_sample=True, is_estimated=True)
+        return replace(found, pools=pools, is_sample=True, is_estimated=True)
 
     def written(self, name: str) -> dict[str, Any]:
         """Return the quantity, unless it is the metric's name, and the selection of flows."""

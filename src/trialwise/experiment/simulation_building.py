@@ -48,7 +48,12 @@ def _check_workload(workload: Workload, problems: Problems) -> None:
                 )
         return
     if workload.beside:
-        _check_single(key, problems)
+        _check_single(key, "beside", "other flows beside", problems)
+    if workload.job:
+        _check_single(key, "a job", "flows that wait for others", problems)
+        _check_phases(problems)
+        if not any(problems.given((*key, name)) for name in _OF_ARRIVALS):
+            return
     if workload.sampling == "sobol" and workload.arrivals != "poisson":
         problems.add(
             (*key, "sampling"),
@@ -62,15 +67,26 @@ def _check_workload(workload: Workload, problems: Problems) -> None:
             )
 
 
-def _check_single(key: Key, problems: Problems) -> None:
+_OF_ARRIVALS = ("sizes", "load", "load_of", "pattern", "arrivals", "duration", "beside")
+"""Keys of flows that are drawn at random arrivals."""
+
+
+def _check_single(key: Key, what: str, but: str, problems: Problems) -> None:
     """Note what takes flows that are drawn by one pattern alone."""
     for name in ("sampling", "tilt"):
         if problems.given((*key, name)):
             problems.add(
                 (*key, name),
-                "does not go with beside: it is of one pattern's drawn flows",
+                f"does not go with {what}: it is of one pattern's drawn flows, and there are {but}",
                 "leave one of them out",
             )
+
+
+def _check_phases(problems: Problems) -> None:
+    for name in ("warmup", "cooldown"):
+        if problems.given(("trial", name)):
+            why = "does not go with a job, whose flows start when others are over"
+            problems.add(("trial", name), why, "leave it out")
 
 
 def check_blocks(experiment: Experiment, problems: Problems) -> None:

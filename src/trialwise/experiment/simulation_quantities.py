@@ -27,6 +27,13 @@ SIMULATION_QUANTITIES: Mapping[str, Quantity] = {
         "payload over completion time of every flow; of one that has not ended at the network's stop, what was delivered by then",
         samples="many",
     ),
+    "jct": Quantity(
+        "s",
+        "lower",
+        "job completion time of every job: from its begin until its last flow is received and its last computation over",
+        per_flow=False,
+        samples="many",
+    ),
     "flows": Quantity("", None, "how many flows there are"),
     "bytes": Quantity("B", None, "payload of all flows"),
     "largest_flow": Quantity("B", None, "payload of the largest flow"),

@@ -208,7 +208,9 @@ def _check_controls(key: Key, experiment: Experiment, problems: Problems) -> Non
         problems.add(at, "is for simulated trials, whose workloads are known", none)
     elif workload == "given":
         problems.add(
-            at, "takes flows that are drawn by one pattern, and these are of a file or several", none
+            at,
+            "takes flows that are drawn by one pattern, and these are of a file, a job or several patterns",
+            none,
         )
     elif "controls" not in RULES[experiment.design.looks].judges:
         problems.add(at, f"does not go with looks = {experiment.design.looks!r}", judging("controls"))

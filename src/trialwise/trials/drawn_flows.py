@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeAlias, TypedDict
+from typing import NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,12 @@ import numpy.typing as npt
 from trialwise import _core
 from trialwise.errors import PlanError
 from trialwise.experiment.simulation import OfferedLoad, SimulationTrial, Workload, names_file
+from trialwise.trials.execution_traces import names_trace, trace_files, trace_graph
 from trialwise.trials.parts import merged, part_seed, parts_of
 
 Flows: TypeAlias = dict[str, npt.NDArray[np.int64]]
 """A flow list by columns, each of shape (flows,): flow_id, src, dst, size_bytes, start_ps; `class` (0 for that of the network) and
-`dst_port` if a file has them.
+`dst_port` if a file has them, `job` (-1 for none) if flows make jobs.
 """
 _PICOSECONDS = 1e12
 _ROUNDING = 1e-6
@@ -47,6 +48,8 @@ def flow_list(
 ) -> Flows:
     """Return the flows of a workload: sampled with `seed` (possibly none), or read from its file.
 
+    Those that wait for others have their earliest possible starts.
+
     `coordinates` in [0, 1) replace the seed for the number of flows, and for the size and time of the first ones.
 
     Raises
@@ -56,12 +59,37 @@ def flow_list(
     """
     try:
         if workload.flows:
-            return _listed(folder / workload.flows)[0]
+            return _listed(workload, fabric, folder).flows
+        if (graph := flow_graph(workload, fabric, folder, seed)) is not None:
+            return graph.flows()
         if coordinates is not None:
             return _core.generate_flows_from(
                 fabric, coordinates, **drawing(workload, fabric, folder), seed=seed
             )
         return _drawn(workload, fabric, folder, seed)
+    except ValueError as error:
+        raise PlanError(f"workload: {error}") from error
+
+
+def flow_graph(workload: Workload, fabric: _core.Fabric, folder: Path, seed: int) -> _core.FlowGraph | None:
+    """Return the flows of a workload in which some wait for others or make a job; None if it is a plain list.
+
+    Raises
+    ------
+    PlanError
+        The workload is invalid; the message says what to write.
+    """
+    try:
+        if workload.flows:
+            return _listed(workload, fabric, folder).graph
+        if not workload.job:
+            return None
+        graph = _core.FlowGraph.of_job(workload.job, fabric, seed=seed)
+        if not workload.is_drawn:
+            return graph
+        others = _drawn(workload, fabric, folder, seed)
+        others["flow_id"] += len(graph.flows()["flow_id"])
+        return graph.with_flows(others)
     except ValueError as error:
         raise PlanError(f"workload: {error}") from error
 
@@ -97,8 +125,14 @@ def expected_flows(workload: Workload, fabric: _core.Fabric, folder: Path) -> fl
     """Return the mean number of flows of a trial; raise PlanError if the workload is invalid."""
     try:
         if workload.flows:
-            return float(len(_listed(folder / workload.flows)[0]["start_ps"]))
-        return sum(_core.expected_flows(fabric, **part) for part in _drawings(workload, fabric, folder))
+            return float(len(_listed(workload, fabric, folder).flows["start_ps"]))
+        of_job = 0
+        if workload.job:
+            of_job = len(_core.FlowGraph.of_job(workload.job, fabric, seed=0).flows()["start_ps"])
+        if not workload.is_drawn:
+            return float(of_job)
+        parts = _drawings(workload, fabric, folder)
+        return of_job + sum(_core.expected_flows(fabric, **part) for part in parts)
     except ValueError as error:
         raise PlanError(f"workload: {error}") from error
 
@@ -106,11 +140,11 @@ def expected_flows(workload: Workload, fabric: _core.Fabric, folder: Path) -> fl
 def offered_load(
     trial: SimulationTrial, fabric: _core.Fabric, folder: Path, lists: Sequence[Flows]
 ) -> OfferedLoad | None:
-    """Return the load that a sampled workload offers, None for a list of flows; raise PlanError if the workload is invalid.
+    """Return the load that sampled flows offer, None if there are none; raise PlanError if the workload is invalid.
 
     `lists` are some of its flow lists, which show how much headers add.
     """
-    if trial.workload.flows:
+    if not trial.workload.is_drawn:
         return None
     try:
         drawn = _drawings(trial.workload, fabric, folder)
@@ -129,29 +163,56 @@ def _headers(trial: SimulationTrial, lists: Sequence[Flows]) -> float:
     """Return the bytes of headers per byte of payload."""
     network = {**_PACKETS, **dict(trial.network)}
     segment, header = (_core.parse_size(network[key]) for key in _PACKETS)
-    sizes = np.concatenate([flows["size_bytes"] for flows in lists])
+    sizes = np.concatenate([flows["size_bytes"][of_jobs(flows) < 0] for flows in lists])
     return header * float((-(-sizes // segment)).sum()) / max(float(sizes.sum()), 1.0)
 
 
-def list_cautions(workload: Workload, folder: Path) -> list[str]:
+def list_cautions(workload: Workload, fabric: _core.Fabric, folder: Path) -> list[str]:
     """Describe how the workload's flow list was interpreted, one sentence per liberty; raise PlanError if it cannot be read."""
-    return _listed(folder / workload.flows)[1] if workload.flows else []
+    return _listed(workload, fabric, folder).cautions if workload.flows else []
 
 
-def _listed(path: Path) -> tuple[Flows, list[str]]:
-    """Read the flows of a file, at least one, and the liberties taken with it."""
+def of_jobs(flows: Flows) -> npt.NDArray[np.int64]:
+    """Return the job of each flow, -1 for none, shape (flows,)."""
+    return flows.get("job", np.full(len(flows["start_ps"]), -1))
+
+
+class _Listed(NamedTuple):
+    """The flows of a file, what they wait for if some do, and the liberties taken with the text."""
+
+    flows: Flows
+    graph: _core.FlowGraph | None
+    cautions: list[str]
+
+
+def _listed(workload: Workload, fabric: _core.Fabric, folder: Path) -> _Listed:
+    """Read the flows of a file, at least one, or those of the files of a trace."""
+    path = folder / workload.flows
     try:
-        flows, cautions = _core.read_flow_list(_read(path))
+        if names_trace(workload.flows):
+            found = _traced(workload.flows, fabric, folder)
+        else:
+            found = _Listed(*_core.read_flow_list(_read(path)))
     except ValueError as error:
         raise PlanError(f"{path}: {error}") from error
-    if not len(flows["start_ps"]):
+    if not len(found.flows["start_ps"]):
         raise PlanError(f"{path}: it has no flows")
-    return flows, cautions
+    return found
+
+
+def _traced(text: str, fabric: _core.Fabric, folder: Path) -> _Listed:
+    """Read the flows of an execution trace; raise ValueError or PlanError if it is none."""
+    try:
+        files = [path.read_bytes() for path in trace_files(folder, text)]
+    except OSError as error:
+        raise PlanError(f"{error.filename}: cannot be read: {error.strerror}") from error
+    graph = trace_graph(files, fabric.hosts.tolist())
+    return _Listed(graph.flows(), graph, [])
 
 
 def duration_of(workload: Workload, flows: Flows) -> float:
-    """Return the time span in seconds in which flows begin: that of the workload, or up to the last flow of a file."""
-    if workload.flows:
+    """Return the time span in seconds in which flows begin: that of the workload, or up to the last flow of a file or a job."""
+    if not workload.is_drawn:
         return float(flows["start_ps"].max(initial=0) / _PICOSECONDS)
     return picoseconds(workload.duration) / _PICOSECONDS
 

@@ -23,7 +23,7 @@ def parts_of(workload: Workload) -> tuple[Workload, ...]:
     PlanError
         A part is not a pattern, sizes and a load of hosts.
     """
-    own = dataclasses.replace(workload, beside="")
+    own = dataclasses.replace(workload, beside="", job="")
     if not workload.beside:
         return (own,)
     return (own, *(_part(own, text.split()) for text in workload.beside.split(";")))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from trialwise.experiment.simulation import OfferedLoad
+from trialwise.trials.drawn_flows import of_jobs
 from trialwise.trials.simulating import Simulated
 
 PERCENTILES = (50.0, 95.0, 99.0)
@@ -41,6 +43,14 @@ class ClassDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class JobDocument:
+    """A job: its number of flows, and its completion time in seconds (null if it did not end)."""
+
+    flows: int
+    jct: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class SimulateDocument:
     """One simulated trial by `engine`.
 
@@ -67,6 +77,7 @@ class SimulateDocument:
     totals: dict[str, int]
     classes: tuple[ClassDocument, ...]
     start_seconds: float
+    jobs: tuple[JobDocument, ...] = ()
     format: Literal["trialwise.simulate/1"] = "trialwise.simulate/1"
 
 
@@ -75,6 +86,15 @@ def classes_of(found: Simulated) -> tuple[ClassDocument, ...]:
     sizes = found.flows["size_bytes"]
     masks = [(name, (sizes >= low) & (sizes < high)) for name, low, high in CLASSES]
     return tuple(_class(name, chosen, found) for name, chosen in masks if chosen.any())
+
+
+def jobs_of(found: Simulated) -> tuple[JobDocument, ...]:
+    """Return the jobs, in the order of their numbers."""
+    times = found.jct.tolist()
+    flows = np.bincount(of_jobs(found.flows) + 1, minlength=len(times) + 1)[1:].tolist()
+    return tuple(
+        JobDocument(count, None if isnan(jct) else jct) for count, jct in zip(flows, times, strict=True)
+    )
 
 
 def _class(name: str, chosen: npt.NDArray[np.bool_], found: Simulated) -> ClassDocument:

@@ -42,7 +42,9 @@ def largest_rates(found: Simulated, most: int) -> tuple[Array, Mapping[str, Arra
     series = found.result.series
     if series is None:
         raise TypeError("no series was kept")
-    largest = found.flows["size_bytes"].argsort(kind="stable")[::-1][:most]
+    largest = found.flows["size_bytes"].argsort(kind="stable")[::-1][
+        : min(most, series.acknowledged.shape[1])
+    ]
     every = max(1, round(len(series.time_ps) / _RATES))
     times = series.time_ps[::every] / 1e12
     seconds = np.diff(times)

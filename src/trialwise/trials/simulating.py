@@ -27,6 +27,7 @@ from trialwise.trials.drawn_flows import (
     drawing,
     duration_of,
     expected_flows,
+    flow_graph,
     flow_list,
     list_cautions,
     picoseconds,
@@ -90,6 +91,14 @@ class Simulated:
         """Return completion times in seconds, shape (flows,); NaN for a flow that did not finish."""
         fct = self.result.fct_ps
         return np.where(fct < 0, np.nan, fct / _PICOSECONDS)
+
+    @property
+    def jct(self) -> npt.NDArray[np.float64]:
+        """Return completion times of jobs in seconds, shape (jobs,); NaN for one that did not end."""
+        if not isinstance(self.result, _core.SimulationResult):
+            return np.array([])
+        jct = self.result.jct_ps
+        return np.where(jct < 0, np.nan, jct / _PICOSECONDS)
 
     @property
     def slowdown(self) -> npt.NDArray[np.float64]:
@@ -164,9 +173,19 @@ def check_settings(
     if is_ns3(trial):
         from trialwise.trials.ns3.request import ns3_request, ns3_settings
 
+        _check_starts(flow_graph(trial.workload, fabric, folder, seed=0))
         ns3_request(ns3_settings(trial, fabric), fabric, flows, seed=0)
     else:
         _checked(trial, fabric, folder, flows, congestion_of if executes else congestion_read)
+
+
+def _check_starts(graph: _core.FlowGraph | None) -> None:
+    """Raise PlanError for flows that ns-3 would have to start when others are over."""
+    if graph is not None:
+        raise PlanError(
+            "ns-3 is given the starts of flows, and these wait for others or make jobs",
+            hint='write engine = "trialwise"',
+        )
 
 
 def cautions_of(trial: SimulationTrial, fabric: _core.Fabric, folder: Path) -> tuple[str, ...]:
@@ -174,18 +193,19 @@ def cautions_of(trial: SimulationTrial, fabric: _core.Fabric, folder: Path) -> t
 
     No congestion control in Python is executed.
     """
-    of_files = (*fabric.cautions, *list_cautions(trial.workload, folder))
+    of_files = (*fabric.cautions, *list_cautions(trial.workload, fabric, folder))
     if is_ns3(trial):
         return of_files
+    graph = flow_graph(trial.workload, fabric, folder, seed=0)
     flows = flow_list(trial.workload, fabric, folder, seed=0) if trial.workload.flows else None
-    return (*of_files, *_checked(trial, fabric, folder, flows, congestion_read))
+    return (*of_files, *_checked(trial, fabric, folder, graph or flows, congestion_read))
 
 
 def _checked(
     trial: SimulationTrial,
     fabric: _core.Fabric,
     folder: Path,
-    flows: Flows | None,
+    flows: Flows | _core.FlowGraph | None,
     congestion: Callable[[SimulationTrial, Path], str | Callable[..., object]],
 ) -> list[str]:
     try:
@@ -261,10 +281,15 @@ def simulate(
         return _switching(
             tilt, trial, folder, fabric, began=began, flow_seed=flow_seed, seed=seed, progress=progress
         )
+    graph = None
     if isinstance(tilt, DefensiveTilt):
         flows, log_ratios = defensive_flows(tilt, fabric, drawing(trial.workload, fabric, folder), flow_seed)
     else:
-        flows = flow_list(trial.workload, fabric, folder, flow_seed, coordinates)
+        graph = flow_graph(trial.workload, fabric, folder, flow_seed)
+        if graph is not None:
+            flows = graph.flows()
+        else:
+            flows = flow_list(trial.workload, fabric, folder, flow_seed, coordinates)
         log_ratios = np.zeros(len(flows["start_ps"]))
     if announce is not None and (said := cost_caution(trial, fabric, [flows], float(len(flows["start_ps"])))):
         announce(said)
@@ -274,12 +299,13 @@ def simulate(
     if is_ns3(trial):
         from trialwise.trials.ns3.simulating import simulate_ns3
 
+        _check_starts(graph)
         answer = simulate_ns3(trial, fabric, flows, seed, cancel)
         return Simulated(fabric, flows, answer, duration, Took(ready - began, answer.seconds))
     try:
         result = _core.simulate(
             fabric,
-            flows,
+            flows if graph is None else graph,
             controller=congestion_of(trial, folder),
             parameters=trial.controller,
             network=trial.network,
@@ -288,12 +314,15 @@ def simulate(
             sample_interval_ps=round(looked.interval * _PICOSECONDS) if looked else None,
             most_looks=looked.most if looked else None,
             ports=looked.ports if looked else (),
-            watched_flows=looked.flows if looked else (),
+            watched_flows=looked.flows if looked and graph is None else (),
             progress=progress,
         )
     except _core.SimulationError as error:
         raise PlanError(str(error)) from error
     took = Took(ready - began, time.perf_counter() - ready)
+    if graph is not None:
+        flows = result.started()
+        duration = duration_of(trial.workload, flows)
     weights = None
     if trial.workload.tilt:
         logs = at_finish(flows, log_ratios, result.fct_ps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -27,6 +28,7 @@ from trialwise.schemes.python_class import PREFIX, class_named, files_of, module
 from trialwise.trials.base import Task, TrialOutcome, TrialRequest
 from trialwise.trials.drawn_flows import Flows, duration_of, expected_flows, flow_list, offered_load
 from trialwise.trials.exceptions import OverdueError, raised
+from trialwise.trials.execution_traces import names_trace, trace_files
 from trialwise.trials.fabrics import open_fabric, switch_ports
 from trialwise.trials.ns3.installation import NS3_FILES, ns3_installation
 from trialwise.trials.ns3.process import ns3_process
@@ -56,7 +58,7 @@ _Found = TypeVar("_Found")
 
 _NOWHERE: Mapping[str, Level] = dict.fromkeys(BUILT_IN, 0)
 """Stand-ins for the built-in placeholders when no trial runs."""
-NOT_OF_NS3 = ("queue", "peak_queue", "peak_buffer", "pauses")
+NOT_OF_NS3 = ("queue", "peak_queue", "peak_buffer", "pauses", "jct")
 """Quantities that only our own engine provides."""
 _TRIED_LISTS, _TRIED_FLOWS = 20, 1000
 """A metric without a single flow in this many lists, or this many flows, is a mistake in the file."""
@@ -88,7 +90,10 @@ class SimulationKind:
         """Name the files of topologies, routes, sizes and flows, and classes of congestion control with what they read."""
         trials = _different(experiment, factors)
         for name in dict.fromkeys(name for trial in trials for name in files_named(trial)):
-            yield name, experiment.folder / name
+            if names_trace(name):
+                yield from _ranks(experiment.folder, name)
+            else:
+                yield name, experiment.folder / name
         for scheme in dict.fromkeys(trial.scheme for trial in trials if trial.scheme.startswith(PREFIX)):
             read = files_of(class_named(scheme, experiment.folder), scheme, experiment.folder)
             for path in (module_file(scheme, experiment.folder), *read):
@@ -105,6 +110,13 @@ class SimulationKind:
     def close(self) -> None:
         """End ns-3 if this thread has started it."""
         ns3_process().end()
+
+
+def _ranks(folder: Path, name: str) -> Iterator[tuple[str, Path]]:
+    """Name the files of an execution trace; none if they are not there, which the check says."""
+    with contextlib.suppress(ValueError):
+        for path in trace_files(folder, name):
+            yield str(path.relative_to(folder)), path
 
 
 def _computed(task: Task, cancel: int | None) -> TrialOutcome:
@@ -231,7 +243,7 @@ def _tried_lists(trial: SimulationTrial, folder: Path) -> list[Flows]:
 
 def _lists(trial: SimulationTrial, folder: Path) -> list[Flows]:
     fabric = open_fabric(trial, folder)
-    lists = 1 if trial.workload.flows else _TRIED_LISTS
+    lists = _TRIED_LISTS if trial.workload.is_random else 1
     tried: list[Flows] = []
     while len(tried) < lists and sum(len(flows["start_ps"]) for flows in tried) < _TRIED_FLOWS:
         tried.append(flow_list(trial.workload, fabric, folder, len(tried)))
@@ -281,6 +293,7 @@ def _check(trial: SimulationTrial, experiment: Experiment, *, executes: bool) ->
     tried = _tried_lists(trial, experiment.folder)
     check_settings(trial, fabric, experiment.folder, tried[0], executes=executes)
     tilt_of(trial)
+    _check_jobs(experiment, trial, tried[0])
     if is_ns3(trial):
         ns3_installation()
         _check_quantities(experiment)
@@ -290,6 +303,19 @@ def _check(trial: SimulationTrial, experiment: Experiment, *, executes: bool) ->
                 f"metric {metric.name}: {nobody(source)}",
                 hint="choose another class of sizes, a longer duration, or a shorter warmup and cooldown",
             )
+
+
+def _check_jobs(experiment: Experiment, trial: SimulationTrial, flows: Flows) -> None:
+    """Raise PlanError for a metric of jobs without any, and for phases of flows that start when others are over."""
+    if "job" not in flows:
+        for metric, source in sources_of(experiment.metrics, SimulationSource):
+            if source.quantity == "jct":
+                raise PlanError(
+                    f"metric {metric.name}: the workload has no jobs",
+                    hint='write workload.job = "ring-all-reduce:8MB", or a flow list with a column job or after',
+                )
+    elif trial.warmup or trial.cooldown:
+        raise PlanError("warmup and cooldown go with flows whose starts are given", hint="leave them out")
 
 
 def _check_quantities(experiment: Experiment) -> None:

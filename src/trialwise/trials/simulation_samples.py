@@ -49,6 +49,10 @@ def chosen_flows(
 def metric_samples(metric: Metric, trial: SimulationTrial, found: Simulated) -> Samples:
     """Compute the samples of one metric, none if it covers no flow; raise TrialError if a flow did not finish."""
     source = assumed(metric.source, SimulationSource)
+    if source.quantity == "jct":
+        if missing := int(np.isnan(found.jct).sum()):
+            raise TrialError(f"metric {metric.name}: {missing} of {len(found.jct)} jobs did not end")
+        return Samples(found.jct)
     if not SIMULATION_QUANTITIES[source.quantity].per_flow:
         return _of_network(source.quantity, found)
     chosen = chosen_flows(source, trial, found.flows, found.duration)

@@ -76,7 +76,7 @@ class KnownWorkloads:
         """Return the controls of a metric and treatment, with their means over many sampled flow lists.
 
         For a per-trial metric, these are the lists with a flow that it covers, like its trials. None if flows come
-        from a file or several patterns, or depend on anything but the treatment, or if too few of the lists have such a flow.
+        from a file, a job or several patterns, or depend on anything but the treatment, or if too few of the lists have such a flow.
 
         Raises
         ------

@@ -113,7 +113,8 @@ def test_a_flow_list_goes_out_and_comes_back() -> None:
 
 def test_classes_and_ports_go_out_and_come_back() -> None:
     text = "2\n0 2 3 101 1000000 2\n1 2 5 100 1000000 2\n"
-    flows, cautions = _core.read_flow_list(text)
+    flows, graph, cautions = _core.read_flow_list(text)
+    assert graph is None
     assert (flows["class"].tolist(), flows["dst_port"].tolist(), cautions) == ([3, 5], [101, 100], [])
     for hpcc in (False, True):
         again = _core.parse_flows(_core.format_flows(flows, hpcc=hpcc))
@@ -126,7 +127,7 @@ def test_classes_and_ports_go_out_and_come_back() -> None:
 
 
 def test_liberties_with_a_list_or_a_topology_are_told(tmp_path: Path) -> None:
-    _, cautions = _core.read_flow_list("1\n0 2 3 101 1000000 2\n1 2 5 100 1000000 2\n")
+    *_, cautions = _core.read_flow_list("1\n0 2 3 101 1000000 2\n1 2 5 100 1000000 2\n")
     assert cautions == ["the flow list announces 1 flows and has 2: the first of them are taken"]
     file = tmp_path / "topology.txt"
     file.write_text("3 1 1 2\n2\n0 2 25000000000.0 1us 0\n1 2 25G 1us 0\n")

@@ -55,7 +55,7 @@ def test_ports_choose_the_way_of_data_and_of_acknowledgements(port: int) -> None
 
     Where acknowledgements alone meet, the later one waits for the 60 bytes of the other: 4.8 ns, which ns-3 cuts to 4 (CCA.md, 1).
     """
-    flows, _ = _core.read_flow_list(f"2\n0 15 3 {port} 2000000 2\n1 14 3 100 2000000 2\n")
+    flows, *_ = _core.read_flow_list(f"2\n0 15 3 {port} 2000000 2\n1 14 3 100 2000000 2\n")
     fabric = _core.Fabric("fat-tree:4,100Gbit/s,1us")
     result = _core.simulate(fabric, flows, controller="dctcp", mode="compatible")
     times = (result.fct_ps // 1000).tolist()

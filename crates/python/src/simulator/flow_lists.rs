@@ -7,7 +7,11 @@ use trialwise_python_macros::entry;
 use trialwise_simulator::{FlowSpecification, NodeId, read_flows, write_csv, write_hpcc};
 use trialwise_units::{Bytes, Time};
 
+use super::graphs::PyFlowGraph;
 use super::{refused, signed};
+
+/// Columns, a graph where flows wait, cautions.
+type ReadList<'py> = (Bound<'py, PyDict>, Option<PyFlowGraph>, Vec<String>);
 
 const COLUMNS: [&str; 5] = ["flow_id", "src", "dst", "size_bytes", "start_ps"];
 /// Columns that lists may lack; a class of 0 is that of the network.
@@ -85,7 +89,8 @@ pub(super) fn columns_of<'py>(
 /// -------
 /// tuple
 ///     Arrays `flow_id`, `src`, `dst`, `size_bytes`, `start_ps` of int64, and `class` (0 for that of the network) and
-///     `dst_port` where the list has them; and a sentence for each liberty that was taken with the text.
+///     `dst_port` where the list has them; the graph of the flows where some wait for others (starts are then the earliest
+///     possible ones) or are of jobs; and a sentence for each liberty that was taken with the text.
 ///
 /// Raises
 /// ------
@@ -93,9 +98,14 @@ pub(super) fn columns_of<'py>(
 ///     Which line is wrong, and what to write.
 #[entry]
 #[pyfunction]
-fn read_flow_list<'py>(python: Python<'py>, text: &str) -> PyResult<(Bound<'py, PyDict>, Vec<String>)> {
+fn read_flow_list<'py>(python: Python<'py>, text: &str) -> PyResult<ReadList<'py>> {
     let list = python.detach(|| read_flows(text)).map_err(refused)?;
-    Ok((columns_of(python, &list.flows)?, list.cautions))
+    let graph = list.graph.map(PyFlowGraph);
+    let columns = match &graph {
+        Some(graph) => graph.flows(python)?,
+        None => columns_of(python, &list.flows)?,
+    };
+    Ok((columns, graph, list.cautions))
 }
 
 /// Read a flow list as `read_flow_list` does, and give the flows alone.
@@ -103,11 +113,14 @@ fn read_flow_list<'py>(python: Python<'py>, text: &str) -> PyResult<(Bound<'py, 
 /// Raises
 /// ------
 /// ValueError
-///     Which line is wrong, and what to write.
+///     Which line is wrong, and what to write; flows wait for others.
 #[entry]
 #[pyfunction]
 fn parse_flows<'py>(python: Python<'py>, text: &str) -> PyResult<Bound<'py, PyDict>> {
-    Ok(read_flow_list(python, text)?.0)
+    match read_flow_list(python, text)? {
+        (flows, None, _) => Ok(flows),
+        _ => Err(refused("flows of this list wait for others, and have no starts of their own")),
+    }
 }
 
 /// The text of a flow list: comma-separated values, or the HPCC simulator's format. Starts are rounded down to nanoseconds.

@@ -3,6 +3,7 @@
 mod controllers;
 mod fabric;
 mod flow_lists;
+mod graphs;
 mod quantities;
 mod result;
 mod surrogate;
@@ -21,6 +22,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     controllers::register(module)?;
     fabric::register(module)?;
     flow_lists::register(module)?;
+    graphs::register(module)?;
     quantities::register(module)?;
     result::register(module)?;
     surrogate::register(module)?;

@@ -4,8 +4,11 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use trialwise_python_macros::entry;
-use trialwise_simulator::{FlowRecord, Outcome, PortStatistics, Series, Totals, write_results_csv};
+use trialwise_simulator::{
+    FlowRecord, GraphOutcome, Outcome, PortStatistics, Series, Totals, write_results_csv,
+};
 
+use super::graphs::{columns_with_jobs, times_of};
 use super::signed;
 
 /// Queues and rates over time; tables have a row for each look, a column for each port or flow that was asked for.
@@ -78,12 +81,24 @@ pub(super) struct SimulationResult {
     /// Queues and rates over time, where they were asked for.
     #[pyo3(get)]
     series: Option<Py<SimulationSeries>>,
+    /// Completion times of jobs in picoseconds: until the last flow of each was received; -1 where one did not end.
+    #[pyo3(get)]
+    jct_ps: Py<PyArray1<i64>>,
     flows: Vec<FlowRecord>,
+    /// The job of each flow, of a graph.
+    jobs: Vec<Option<u32>>,
 }
 
 #[entry]
 #[pymethods]
 impl SimulationResult {
+    /// The flows as they started, in that order, as columns; with the `job` of each (-1 for none) where some have one. Those of a
+    /// graph that never started come last, with the end of the trial as their start.
+    fn started<'py>(&self, python: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let flows: Vec<_> = self.flows.iter().map(|record| record.specification).collect();
+        columns_with_jobs(python, &flows, &self.jobs)
+    }
+
     /// The flows as comma-separated values: flow_id, src, dst, size_bytes, start_ns, fct_ns (empty where a flow did not
     /// finish), times rounded down.
     fn csv(&self, python: Python<'_>) -> String {
@@ -94,10 +109,10 @@ impl SimulationResult {
 impl SimulationResult {
     pub(super) fn new(
         python: Python<'_>,
-        outcome: Outcome,
+        found: GraphOutcome,
         series: Option<SimulationSeries>,
     ) -> PyResult<Self> {
-        let Outcome { flows, totals, ports, end } = outcome;
+        let GraphOutcome { outcome: Outcome { flows, totals, ports, end }, jobs, records } = found;
         let times = |value: &dyn Fn(&FlowRecord) -> i64| {
             flows.iter().map(value).collect::<Vec<_>>().into_pyarray(python).unbind()
         };
@@ -116,7 +131,9 @@ impl SimulationResult {
             port_peak_queue: by_port(&|port| port.peak_queue),
             port_paused_ps: by_port(&|port| port.paused.picoseconds()),
             series: series.map(|series| Py::new(python, series)).transpose()?,
+            jct_ps: times_of(&records).into_pyarray(python).unbind(),
             flows,
+            jobs,
         })
     }
 }

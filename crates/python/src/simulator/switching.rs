@@ -4,7 +4,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use trialwise_python_macros::entry;
-use trialwise_simulator::{Series, SizeDistribution, SwitchingFlows, simulate_source};
+use trialwise_simulator::{GraphOutcome, Series, SizeDistribution, SwitchingFlows, simulate_source};
 use trialwise_units::{Duration, Seed};
 
 use super::controllers::{Congestion, Setup};
@@ -88,7 +88,8 @@ fn simulate_switching<'py>(
     }
     let given: Vec<_> = outcome.flows.iter().map(|record| record.specification).collect();
     let flows = columns_of(python, &given)?;
-    Ok((flows, SimulationResult::new(python, outcome, None)?, log_ratios.into_pyarray(python), switched))
+    let found = GraphOutcome { outcome, jobs: Vec::new(), records: Vec::new() };
+    Ok((flows, SimulationResult::new(python, found, None)?, log_ratios.into_pyarray(python), switched))
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -3,12 +3,16 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use trialwise_python_macros::entry;
-use trialwise_simulator::{FlowId, PortId, Series, cautions, check, simulate_on_threads};
+use trialwise_simulator::{
+    FlowId, FlowSpecification, GraphOutcome, PortId, Series, cautions, check, simulate_graph,
+    simulate_on_threads,
+};
 use trialwise_units::Duration;
 
 use super::controllers::{Congestion, Setup};
 use super::fabric::PyFabric;
 use super::flow_lists::flows_of;
+use super::graphs::PyFlowGraph;
 use super::result::{SimulationResult, SimulationSeries};
 use super::watch::Watch;
 use super::{Pairs, refused};
@@ -16,6 +20,22 @@ use crate::border::Whole;
 
 /// Numbers that a series may hold.
 const MAX_NUMBERS: usize = 1 << 26;
+
+/// What is to be simulated.
+enum Asked {
+    List(Vec<FlowSpecification>),
+    Graph(Py<PyFlowGraph>),
+}
+
+impl Asked {
+    /// A graph, or columns of a list.
+    fn of(flows: &Bound<'_, PyAny>) -> PyResult<Self> {
+        match flows.cast::<PyFlowGraph>() {
+            Ok(graph) => Ok(Self::Graph(graph.clone().unbind())),
+            Err(_) => Ok(Self::List(flows_of(flows.cast::<PyDict>()?)?)),
+        }
+    }
+}
 
 /// Refuse what `simulate` would refuse, without running anything; flows may come later.
 ///
@@ -35,7 +55,7 @@ const MAX_NUMBERS: usize = 1 << 26;
 #[pyo3(signature = (fabric, flows=None, *, controller, parameters=Vec::new(), network=Vec::new(), mode="clean"))]
 fn check_simulation(
     fabric: &PyFabric,
-    flows: Option<&Bound<'_, PyDict>>,
+    flows: Option<&Bound<'_, PyAny>>,
     controller: Congestion<'_>,
     parameters: Pairs,
     network: Pairs,
@@ -43,14 +63,20 @@ fn check_simulation(
 ) -> PyResult<Vec<String>> {
     let Setup { factory, settings, failure } =
         Setup::new(&fabric.0, &controller, &parameters, &network, mode, 0)?;
-    let flows = flows.map(flows_of).transpose()?;
-    let checked = check(&fabric.0, &settings, factory.as_ref(), flows.as_deref());
+    let (flows, listed) = match flows.map(Asked::of).transpose()? {
+        Some(Asked::List(flows)) => (flows, true),
+        Some(Asked::Graph(graph)) => {
+            graph.get().0.check(&fabric.0).map_err(refused)?;
+            (graph.get().0.listed(), false)
+        }
+        None => (Vec::new(), false),
+    };
+    let checked = check(&fabric.0, &settings, factory.as_ref(), listed.then_some(&flows));
     if let Some(error) = failure.take() {
         return Err(error);
     }
     checked.map_err(refused)?;
-    let flows = flows.as_deref().unwrap_or(&[]);
-    Ok(cautions(&fabric.0, &settings, factory.feedback(), flows).iter().map(ToString::to_string).collect())
+    Ok(cautions(&fabric.0, &settings, factory.feedback(), &flows).iter().map(ToString::to_string).collect())
 }
 
 /// Run one trial until its last flow ends, the parameter `stop` of the network comes, or no flow can get on; other threads go
@@ -59,7 +85,7 @@ fn check_simulation(
 /// Parameters
 /// ----------
 /// fabric, flows
-///     The topology, and columns as `generate_flows` gives them, in order of start.
+///     The topology, and columns as `generate_flows` gives them, in order of start, or a graph of flows that wait for others.
 /// controller, parameters
 ///     A name of `simulation_controllers` and pairs such as `("gain", "0.0625")`, or a class (docs/reference/simulation.md), which
 ///     takes none.
@@ -70,7 +96,7 @@ fn check_simulation(
 /// seed
 ///     Of marks and losses.
 /// sample_interval_ps, ports, watched_flows
-///     How often, and of which ports and flows (by their place in the list), `series` is kept.
+///     How often, and of which ports and flows (by their place in the list; none of a graph), `series` is kept.
 /// most_looks
 ///     The series has so many looks at most, an even number: the interval doubles as often as it takes. As many as half a
 ///     gigabyte holds when it is None.
@@ -99,7 +125,7 @@ fn check_simulation(
 fn simulate(
     python: Python<'_>,
     fabric: &PyFabric,
-    flows: &Bound<'_, PyDict>,
+    flows: &Bound<'_, PyAny>,
     controller: Congestion<'_>,
     parameters: Pairs,
     network: Pairs,
@@ -113,15 +139,16 @@ fn simulate(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<SimulationResult> {
     let fabric = &fabric.0;
-    let flows = flows_of(flows)?;
+    let asked = Asked::of(flows)?;
     let Setup { factory, mut settings, failure } =
         Setup::new(fabric, &controller, &parameters, &network, mode, seed)?;
     settings.sample_interval = sample_interval_ps.map(|interval| Duration::from_picoseconds(interval.max(1)));
     if let Some(port) = ports.iter().find(|port| **port as usize >= 2 * fabric.topology().links.len()) {
         return Err(refused(format!("there is no port {port}: link n has the ports 2n and 2n + 1")));
     }
-    if let Some(flow) = watched_flows.iter().find(|flow| **flow as usize >= flows.len()) {
-        return Err(refused(format!("the list has no flow at place {flow}: it has {} flows", flows.len())));
+    let known = if let Asked::List(flows) = &asked { flows.len() } else { 0 };
+    if let Some(flow) = watched_flows.iter().find(|flow| **flow as usize >= known) {
+        return Err(refused(format!("the list has no flow at place {flow}: it has {known} flows")));
     }
     let (columns, watched) = (ports.len(), watched_flows.len());
     let series = Series::new(
@@ -132,14 +159,21 @@ fn simulate(
     let series = series.at_most(most_looks.map_or(Ok(most), |looks| looks.within("most_looks", 2..=most))?);
     let mut watch = Watch::new(series, progress, failure);
     let threads = if matches!(controller, Congestion::Named(_)) { threads } else { 1 };
-    let outcome = python
-        .detach(|| simulate_on_threads(fabric, &settings, factory.as_ref(), &flows, &mut watch, threads));
+    let found = python.detach(|| match &asked {
+        Asked::List(flows) => {
+            simulate_on_threads(fabric, &settings, factory.as_ref(), flows, &mut watch, threads)
+                .map(|outcome| GraphOutcome { outcome, jobs: Vec::new(), records: Vec::new() })
+        }
+        Asked::Graph(graph) => {
+            simulate_graph(fabric, &settings, factory.as_ref(), &graph.get().0, &mut watch)
+        }
+    });
     let series = watch.end()?;
     let series = match settings.sample_interval {
         Some(_) => Some(SimulationSeries::new(python, series, columns, watched)?),
         None => None,
     };
-    SimulationResult::new(python, outcome.map_err(refused)?, series)
+    SimulationResult::new(python, found.map_err(refused)?, series)
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

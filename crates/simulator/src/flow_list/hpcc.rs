@@ -48,7 +48,7 @@ pub fn read_hpcc(text: &str) -> Result<FlowList, FlowListError> {
         })?;
         flows.push(FlowSpecification { id: id as u64, start: Time::from_nanoseconds(since), ..flow });
     }
-    Ok(FlowList { flows, cautions: miscounted(count, there).into_iter().collect() })
+    Ok(FlowList { flows, cautions: miscounted(count, there).into_iter().collect(), ..FlowList::default() })
 }
 
 fn layout(line: &str) -> Layout {
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn the_count_decides_and_another_number_of_flows_is_told() {
         let list = |text: &str| {
-            let FlowList { flows, cautions } = read_hpcc(text).unwrap();
+            let FlowList { flows, cautions, .. } = read_hpcc(text).unwrap();
             (flows.len(), cautions.join("; "))
         };
         let lines = "0 1 3 100 5 2.0\n0 1 3 100 5 2.1\n0 1 3 100 5 2.2\n";

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use trialwise_units::{Bytes, Time};
 
+use super::triggers::Triggers;
 use super::{FlowList, FlowListError, LARGEST, check_new, node, quoted, whole};
 use crate::flow::FlowSpecification;
+use crate::graph::Moment;
 use crate::index::NodeId;
 
 /// What a word of a connection is for.
@@ -17,6 +19,10 @@ enum Use {
     /// Picoseconds.
     Start,
     Size,
+    /// The trigger that starts the flow.
+    Trigger,
+    /// A trigger that the flow fires at this moment.
+    Fires(Moment),
     /// Not simulated, and why.
     Refused(&'static str),
 }
@@ -28,11 +34,10 @@ const WORDS: [(&str, Use); 8] = [
     ("start", Use::Start),
     ("size", Use::Size),
     ("prio", Use::Refused("priorities of HTSIM order the flows of a sender, which is not simulated")),
-    ("trigger", Use::Refused(WAITING)),
-    ("send_done_trigger", Use::Refused(WAITING)),
-    ("recv_done_trigger", Use::Refused(WAITING)),
+    ("trigger", Use::Trigger),
+    ("send_done_trigger", Use::Fires(Moment::Acknowledged)),
+    ("recv_done_trigger", Use::Fires(Moment::Received)),
 ];
-const WAITING: &str = "flows that wait for others are not simulated: give each its start";
 
 /// Words that begin a line of their own.
 const HEADERS: [&str; 4] = ["nodes", "connections", "triggers", "failures"];
@@ -70,6 +75,9 @@ struct Matrix {
     flows: Vec<(usize, FlowSpecification)>,
     /// Of the flows that have one.
     ids: Vec<u64>,
+    /// Of each flow, the trigger that starts it.
+    started_by: Vec<Option<u64>>,
+    triggers: Triggers,
 }
 
 impl Matrix {
@@ -87,7 +95,7 @@ impl Matrix {
             "triggers" | "failures" => {
                 counted()?;
             }
-            "trigger" => return Err(WAITING.to_owned()),
+            "trigger" => return self.triggers.declare(number, &words.collect::<Vec<_>>()),
             "failure" => {
                 return Err("failures are no part of a flow list: write network = { faults = … }".to_owned());
             }
@@ -105,7 +113,8 @@ impl Matrix {
     }
 
     fn connection(&mut self, number: usize, (from, to): (&str, &str), words: &[&str]) -> Result<(), String> {
-        let (mut id, mut start, mut size) = (None, None, None);
+        let (mut id, mut start, mut size, mut trigger) = (None, None, None, None);
+        let place = self.flows.len() as u64;
         let mut words = words.iter().peekable();
         while let Some(word) = words.next() {
             let lower = word.to_ascii_lowercase();
@@ -119,19 +128,27 @@ impl Matrix {
                 Use::Id => id = Some(value()?),
                 Use::Start => start = Some(value()?),
                 Use::Size => size = Some(value()?),
+                Use::Trigger => trigger = Some(value()?),
+                Use::Fires(moment) => self.triggers.fire(value()?, place as u32, *moment),
                 Use::Message => {
                     words.next_if(|next| next.bytes().all(|byte| byte.is_ascii_digit()));
                 }
                 Use::Refused(why) => return Err(format!("{name}: {why}")),
             }
         }
-        let start = start.ok_or("the flow has no start: write start and picoseconds")?;
+        let start = match (start, trigger) {
+            (Some(_), Some(_)) => {
+                return Err("the flow has a start and a trigger: write one of them".to_owned());
+            }
+            (None, None) => return Err("the flow has no start: write start and picoseconds".to_owned()),
+            (start, _) => start.unwrap_or(0),
+        };
         let size = size.ok_or("the flow has no size: write size and bytes")?;
         let (from, to) = (self.node(from)?, self.node(to)?);
-        let place = self.flows.len() as u64;
         let flow = FlowSpecification::new(place, from, to, Bytes::new(size), Time::from_picoseconds(start));
         self.flows.push((number, flow));
         self.ids.extend(id);
+        self.started_by.push(trigger);
         Ok(())
     }
 
@@ -151,14 +168,18 @@ impl Matrix {
                 flow.id = *id;
             }
         }
-        let mut flows: Vec<_> = self.flows.into_iter().map(|(_, flow)| flow).collect();
         let announced = self.connections.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
-        let there = flows.len();
+        let there = self.flows.len();
         let caution = announced.filter(|count| *count != there).map(|count| {
             format!("the connection matrix announces {count} flows and has {there}: all of them are taken")
         });
+        let cautions = caution.into_iter().collect();
+        if self.started_by.iter().any(Option::is_some) {
+            return FlowList::waiting(self.triggers.graph(&self.flows, &self.started_by)?, cautions);
+        }
+        let mut flows: Vec<_> = self.flows.into_iter().map(|(_, flow)| flow).collect();
         flows.sort_by_key(|flow| flow.start);
-        Ok(FlowList { flows, cautions: caution.into_iter().collect() })
+        Ok(FlowList { flows, cautions, ..FlowList::default() })
     }
 }
 
@@ -196,6 +217,7 @@ mod tests {
         let with = |word: &str| format!("Nodes 16\n0->9 start 5 size 6 {word} 4\n");
         for (word, use_of) in &WORDS {
             match use_of {
+                Use::Trigger => assert!(message(&with(word)).contains("a start and a trigger")),
                 Use::Refused(why) => assert!(message(&with(word)).ends_with(why), "{word}"),
                 _ => assert!(read_matrix(&with(word)).is_ok(), "{word}"),
             }
@@ -211,7 +233,9 @@ mod tests {
         assert!(message("Nodes 16\n0->16 start 6 size 5\n").starts_with("line 2: there is no node 16"));
         assert!(message("Nodes 16\n0->x start 6 size 5\n").contains("the node is \"x\""));
         assert!(message("Nodes 16\n0->9 start size 5\n").contains("start is \"size\""));
-        assert!(message("Nodes 16\ntrigger id 1 oneshot\n").ends_with("give each its start"));
+        assert!(
+            message("0->9 start 6 trigger 1 size 5\n").ends_with("a start and a trigger: write one of them")
+        );
         assert!(message("Nodes 16\nfailure switch_type TOR\n").contains("faults"));
         assert!(message("0->9 id 1 start 6 size 5\n1->9 id 1 start 6 size 5\n").contains("line 1 already"));
     }

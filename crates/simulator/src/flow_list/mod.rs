@@ -6,11 +6,14 @@
 mod csv;
 mod hpcc;
 mod matrix;
+mod triggers;
 
 use std::collections::HashMap;
 
 use crate::flow::FlowSpecification;
+use crate::graph::FlowGraph;
 use crate::index::NodeId;
+use crate::refusal::SimulationError;
 
 pub use csv::{read_csv, write_csv, write_results_csv};
 pub use hpcc::{read_hpcc, write_hpcc};
@@ -25,10 +28,21 @@ const SHOWN: usize = 40;
 /// What a flow list says, and where it was read with indulgence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowList {
-    /// The flows, in order of start.
+    /// The flows, in order of start; of those that wait, of the earliest possible one.
     pub flows: Vec<FlowSpecification>,
+    /// What they wait for, where some do, or which jobs they are.
+    pub graph: Option<FlowGraph>,
     /// What of the text was not taken at its word, a sentence each.
     pub cautions: Vec<String>,
+}
+
+impl FlowList {
+    /// A list of flows that wait for others.
+    fn waiting(graph: FlowGraph, cautions: Vec<String>) -> Result<Self, FlowListError> {
+        let flows = graph.flows().map_err(FlowListError::Graph)?;
+        let flows = flows.into_iter().map(|(flow, _)| flow).collect();
+        Ok(Self { flows, graph: Some(graph), cautions })
+    }
 }
 
 /// A flow list that cannot be read.
@@ -47,6 +61,9 @@ pub enum FlowListError {
         /// The columns that there are.
         known: String,
     },
+    /// Flows wait for one another.
+    #[error(transparent)]
+    Graph(SimulationError),
     /// A line is wrong.
     #[error("line {line}: {problem}")]
     Line {
@@ -73,7 +90,7 @@ pub fn read_flows(text: &str) -> Result<FlowList, FlowListError> {
     } else if matrix::begins(text) {
         read_matrix(text)
     } else {
-        Ok(FlowList { flows: read_csv(text)?, cautions: Vec::new() })
+        read_csv(text)
     }
 }
 

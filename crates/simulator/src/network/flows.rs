@@ -25,8 +25,19 @@ pub(super) struct Flows {
     next_start: Option<Time>,
     announced: usize,
     ended: usize,
-    /// Flows whose end the source has not been told.
-    finished: Vec<FlowId>,
+    /// What the source has not been told.
+    untold: Vec<(FlowId, End)>,
+    /// Whether the source gives flows because others are over.
+    waits: bool,
+    /// When the earliest event comes that launches flows.
+    launch: Option<Time>,
+}
+
+/// In which way a flow is over.
+#[derive(Clone, Copy)]
+enum End {
+    Received(Time),
+    Finished(Time),
 }
 
 impl Flows {
@@ -43,7 +54,9 @@ impl Flows {
             next_start: None,
             announced: 0,
             ended: 0,
-            finished: Vec::with_capacity(listed.len()),
+            untold: Vec::with_capacity(listed.len()),
+            waits: false,
+            launch: None,
         }
     }
 
@@ -71,13 +84,40 @@ impl Flows {
 
     /// How many have not ended. Of a list, flows are also to come that nobody has asked for yet: all but those admitted
     /// and the next.
-    pub(super) const fn to_end(&self, ended: usize) -> usize {
-        self.announced - ended + self.listed.saturating_sub(self.flows.len() + 1)
+    pub(super) fn to_end(&self, ended: usize) -> usize {
+        let known = self.flows.len() + usize::from(self.next_start.is_some());
+        self.announced - ended + self.listed.saturating_sub(known)
     }
 
     /// Packets of data that flows have to send for the first time, where so many were.
     pub(super) const fn unsent(&self, sent: u64) -> u64 {
         self.packets_known.saturating_sub(sent)
+    }
+
+    /// Asks for the first flow.
+    pub(super) fn expect_first(&mut self, source: &mut impl FlowSource) {
+        self.waits = source.waits();
+        self.expect_next(source);
+    }
+
+    /// Whether flows may start because others are over.
+    #[inline]
+    pub(super) const fn wait(&self) -> bool {
+        self.waits
+    }
+
+    /// Whether an event is needed that launches flows then: none comes at that time or before.
+    pub(super) fn needs_launch(&mut self, at: Time) -> bool {
+        let needed = self.launch.is_none_or(|launch| at < launch);
+        if needed {
+            self.launch = Some(at);
+        }
+        needed
+    }
+
+    /// Flows are launched now: by an event that may have been overtaken by an earlier one.
+    pub(super) fn begin_launch(&mut self, now: Time) {
+        self.launch = self.launch.filter(|launch| *launch > now);
     }
 
     /// Asks when the next flow starts.
@@ -114,28 +154,44 @@ impl Flows {
         flow
     }
 
-    /// A flow has ended.
+    /// A flow has ended. Where others may wait for it, the trial does not end before the source was told.
     pub(super) fn finish(&mut self, id: FlowId, now: Time) {
         let flow = &mut self.flows[id.index()];
         flow.stage = Stage::Finished(now);
         self.transports.remove(flow.transport);
         flow.transport = TransportId::NONE;
-        self.ended += 1;
-        self.finished.push(id);
+        self.ended += usize::from(!self.waits);
+        self.untold.push((id, End::Finished(now)));
     }
 
-    /// Tells the source what has ended since it was told last.
-    pub(super) fn tell_finishes(&mut self, source: &mut impl FlowSource) {
+    /// The last byte of a flow has reached its receiver.
+    pub(super) fn note_receipt(&mut self, id: FlowId, now: Time) {
+        self.untold.push((id, End::Received(now)));
+    }
+
+    /// Tells the source what has ended since it was told last, and asks again where that may bring others about. Gives the flows
+    /// that count as ended only now.
+    pub(super) fn tell_ends(&mut self, source: &mut impl FlowSource) -> Vec<FlowId> {
         // Parts of the network run one after another.
-        self.finished.sort_by_key(|flow| match self.flows[flow.index()].stage {
-            Stage::Finished(time) => time,
-            Stage::Waiting(_) | Stage::Active => Time::MAX,
+        self.untold.sort_by_key(|(_, end)| match end {
+            End::Received(time) | End::Finished(time) => *time,
         });
-        for flow in self.finished.drain(..) {
-            if let Stage::Finished(time) = self.flows[flow.index()].stage {
-                source.on_finish(flow, time);
+        let mut ended = Vec::new();
+        for (flow, end) in self.untold.drain(..) {
+            match end {
+                End::Received(time) => source.on_receipt(flow, time),
+                End::Finished(time) => {
+                    source.on_finish(flow, time);
+                    ended.extend(self.waits.then_some(flow));
+                }
             }
         }
+        if self.waits {
+            self.ended += ended.len();
+            self.announced -= usize::from(self.next_start.is_some());
+            self.expect_next(source);
+        }
+        ended
     }
 
     /// A flow, where it was admitted.

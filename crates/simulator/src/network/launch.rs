@@ -1,6 +1,7 @@
 //! How flows come into a trial: admitted in order of start, begun, and told to their source when they have ended.
 
 use trialwise_congestion::{Context, Controller};
+use trialwise_units::Time;
 
 use super::Network;
 use crate::event::Event;
@@ -13,7 +14,10 @@ use crate::source::FlowSource;
 impl Network<'_> {
     /// The next flows begin: at once, or as the reference does it after two more events each.
     pub(super) fn on_launch(&mut self, source: &mut impl FlowSource) {
-        self.flows.tell_finishes(source);
+        self.flows.begin_launch(self.clock.now());
+        for flow in self.flows.tell_ends(source) {
+            self.count_finished(flow);
+        }
         while self.flows.next_start().is_some_and(|start| start <= self.clock.now()) {
             match self.take_flow(source) {
                 Ok(flow) if self.terms.compatible => {
@@ -28,10 +32,15 @@ impl Network<'_> {
             }
         }
         match self.flows.next_start() {
-            Some(start) => {
-                self.clock.schedule(start, Event::Launch);
-            }
+            Some(start) => self.expect_launch(start),
             None => self.end_without_connected(),
+        }
+    }
+
+    /// Flows are launched then, where it is not sooner.
+    pub(super) fn expect_launch(&mut self, at: Time) {
+        if self.flows.needs_launch(at) {
+            self.clock.schedule(at, Event::Launch);
         }
     }
 

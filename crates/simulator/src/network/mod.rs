@@ -87,6 +87,17 @@ impl<'a> Network<'a> {
         Self::in_parts(terms, &parts, listed)
     }
 
+    /// One queue of events, however large the network is: what happens in one place may start flows in another at once.
+    pub(crate) fn in_order(
+        fabric: &'a Fabric,
+        settings: &'a Settings,
+        factory: &'a dyn Factory,
+        listed: &[FlowSpecification],
+    ) -> Self {
+        let terms = Terms::new(fabric, settings, factory);
+        Self::in_parts(terms, &Parts::one(fabric.topology()), listed)
+    }
+
     fn in_parts(terms: Terms<'a>, parts: &Parts, listed: &[FlowSpecification]) -> Self {
         let (fabric, settings) = (terms.fabric, terms.settings);
         let wires = Wires::new(&terms, parts);
@@ -118,7 +129,7 @@ impl<'a> Network<'a> {
             Some(parts) => _ = self.run_in_windows(&parts, seat, observer, source),
             None => self.run_in_order(observer, source),
         }
-        self.flows.tell_finishes(source);
+        self.flows.tell_ends(source);
     }
 
     /// Has only those parts that this thread has, and letters for the others.
@@ -256,9 +267,9 @@ impl<'a> Network<'a> {
     }
 
     fn schedule_first_events(&mut self, source: &mut impl FlowSource) {
-        self.flows.expect_next(source);
+        self.flows.expect_first(source);
         if let Some(start) = self.flows.next_start() {
-            self.clock.schedule(start, Event::Launch);
+            self.expect_launch(start);
         }
         self.expect_fault();
         if self.terms.settings.sample_interval.is_some() {
@@ -301,6 +312,11 @@ impl<'a> Network<'a> {
     fn consume(&mut self, id: PacketId) {
         self.totals.consumed += 1;
         self.packets.give_back(id);
+    }
+
+    /// The time of the last event.
+    pub(crate) const fn now(&self) -> Time {
+        self.clock.now()
     }
 
     /// What came of the flows; those that did not begin before the end are part of it.

@@ -89,10 +89,13 @@ impl Network<'_> {
     pub(super) fn receive_data(&mut self, card: CardId, id: PacketId) {
         let packet = self.packets[id];
         let repeats = self.repeats_what_is_known();
+        let others_wait = self.flows.wait();
         let flow = &mut self.flows[packet.flow];
+        let mut completes = false;
         let kind = match packet.sequence.cmp(&flow.expected) {
             std::cmp::Ordering::Equal => {
                 flow.expected += u64::from(packet.wire) - self.terms.data_header;
+                completes = others_wait && flow.expected >= flow.size;
                 Some(Kind::Acknowledgement)
             }
             std::cmp::Ordering::Less => repeats.then_some(Kind::Acknowledgement),
@@ -106,6 +109,10 @@ impl Network<'_> {
             }
         };
         let expected = flow.expected;
+        if completes {
+            self.flows.note_receipt(packet.flow, self.clock.now());
+            self.expect_launch(self.clock.now());
+        }
         match kind {
             Some(kind) => self.acknowledge(card, id, kind, expected),
             None => self.consume(id),
@@ -158,7 +165,11 @@ impl Network<'_> {
 
     fn complete(&mut self, flow_id: FlowId) {
         self.flows.finish(flow_id, self.clock.now());
-        self.count_finished(flow_id);
+        if self.flows.wait() {
+            self.expect_launch(self.clock.now());
+        } else {
+            self.count_finished(flow_id);
+        }
     }
 
     /// The receiver misses something: everything from there on is sent again.

@@ -25,6 +25,22 @@ pub enum WorkloadError {
         /// How many there are.
         there: usize,
     },
+    /// Too few hosts for a job.
+    #[error("the job needs {needed} hosts and the topology has {there}")]
+    Job {
+        /// How many it needs.
+        needed: usize,
+        /// How many there are.
+        there: usize,
+    },
+    /// Data cannot be cut into so many flows.
+    #[error("{bytes} bytes cannot be cut into {parts} parts of at least one byte: enlarge the size")]
+    Cut {
+        /// How many there are.
+        bytes: u64,
+        /// How many are needed.
+        parts: u64,
+    },
     /// More flows than the simulator numbers.
     #[error("about {0:.0} flows are expected and {INDEX_LIMIT} fit: shorten the trial or enlarge the flows")]
     TooMany(f64),

@@ -72,7 +72,7 @@ pub enum SizeError {
     #[error("half of the flows of this table would be smaller than a byte: give sizes in bytes")]
     Small,
     /// A table lacks its begin or its end.
-    #[error("a table of sizes begins at 0 percent and ends at 100")]
+    #[error("a table of sizes begins at 0, and ends at 100 (percent) or 1 (parts of all)")]
     Incomplete,
 }
 
@@ -112,9 +112,9 @@ impl SizeTable {
         &self.knots
     }
 
-    /// Reads lines of a size in bytes and the percentage of flows up to it, separated by a comma or blanks;
-    /// `#` begins a comment, and a line of names may come first. (The format of the usual files of this field
-    /// is one of these.)
+    /// Reads lines of a size in bytes and the percentage of flows up to it, or their part where the last is 1, separated by a
+    /// comma or blanks; `#` begins a comment, and a line of names may come first. (The format of the usual files of this
+    /// field is one of these; those of ns-2 have a 1 between.)
     pub fn parse(text: &str) -> Result<Self, SizeError> {
         let mut knots: Vec<(f64, f64)> = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -130,10 +130,12 @@ impl SizeTable {
             }
             knots.push(knot);
         }
-        match (knots.first(), knots.last()) {
-            (Some((_, 0.0)), Some((_, 1.0))) => Self { knots }.with_whole_bytes(),
-            _ => Err(SizeError::Incomplete),
-        }
+        let whole = match (knots.first(), knots.last()) {
+            (Some((_, 0.0)), Some((_, whole @ (1.0 | 100.0)))) => *whole,
+            _ => return Err(SizeError::Incomplete),
+        };
+        knots.iter_mut().for_each(|knot| knot.1 /= whole);
+        Self { knots }.with_whole_bytes()
     }
 
     /// The mean in bytes.
@@ -148,11 +150,12 @@ impl SizeTable {
     }
 }
 
+/// A size, and what is written of flows up to it.
 fn read_knot(line: &str) -> Option<(f64, f64)> {
-    let mut fields =
-        line.split([',', ' ', '\t']).filter(|field| !field.is_empty()).map(|field| field.parse::<f64>().ok());
-    let (size, percent) = (fields.next()??, fields.next()??);
-    let sound =
-        size >= 0.0 && size.is_finite() && (0.0..=100.0).contains(&percent) && fields.next().is_none();
-    sound.then_some((size, percent / 100.0))
+    let fields = line.split([',', ' ', '\t']).filter(|field| !field.is_empty()).map(str::parse);
+    let (size, part) = match fields.collect::<Result<Vec<f64>, _>>().ok()?[..] {
+        [size, part] | [size, 1.0, part] => (size, part),
+        _ => return None,
+    };
+    (size >= 0.0 && size.is_finite() && (0.0..=100.0).contains(&part)).then_some((size, part))
 }

@@ -228,6 +228,17 @@ mod tests {
         }
     }
 
+    /// Percentages, parts, the form of ns-2, and a size that stands twice.
+    #[test]
+    fn tables_are_of_percentages_or_of_parts() {
+        let read = |text| SizeTable::parse(text).unwrap();
+        let table = read("100 0\n200 25\n200 50\n400 100\n");
+        for same in ["100 0\n200 .25\n200 0.5\n400 1\n", "100 1 0\n200 1 0.25\n200 1 0.5\n400 1 1.0\n"] {
+            assert_eq!(read(same), table, "{same}");
+        }
+        assert_eq!(table.mean(), 150.0 * 0.25 + 200.0 * 0.25 + 300.0 * 0.5);
+    }
+
     #[test]
     fn what_is_wrong_is_said() {
         let message = |text: &str| text.parse::<SizeDistribution>().unwrap_err().to_string();
@@ -246,6 +257,7 @@ mod tests {
         let table = |text| SizeTable::parse(text).unwrap_err().to_string();
         assert!(table("0 0\n10 50\n5 100\n").starts_with("line 3"));
         assert!(table("0 0\n10 50\n").starts_with("a table of sizes begins"));
+        assert!(table("0 0\n10 2 50\n20 100\n").starts_with("line 2"));
         for small in ["0 0\n0 100\n", "0 0\n0.2 100\n", "0 0\n0 60\n1000 100\n"] {
             assert!(table(small).starts_with("half of the flows"), "{small}");
         }

@@ -42,8 +42,8 @@ def duration_advice(
 ) -> Iterator[DurationAdvice]:
     """Yield the results that other trial durations would give, for each metric that is a mean or quantile of flows.
 
-    Yields nothing if flows come from a file or several patterns. `confidence` and `tolerance` are in percent;
-    the latter defaults to the relative stopping precision of the metric, else 5.
+    Yields nothing if flows come from a file, a job or several patterns. `confidence` and `tolerance` are in percent; the latter
+    defaults to the relative stopping precision of the metric, else 5.
     """
     trial = experiment.trial
     if trial.traits.workload != "drawn" or len(flows.rows) < 2:

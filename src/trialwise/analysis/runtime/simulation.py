@@ -82,7 +82,7 @@ def _asked(experiment: Experiment, question: Question, metric: str | None) -> Ex
         )
     if experiment.trial.traits.workload == "given":
         raise AnalysisError(
-            "flows come from a file or several patterns, and not from one",
+            "flows come from a file, a job or several patterns, and not from one",
             hint="draw flows: sizes, load, duration, and nothing beside them",
         )
     chosen = [one for one in experiment.metrics if metric in (None, one.name)]

@@ -20,9 +20,11 @@ from trialwise.report.numbers import Number, counted, given
 from trialwise.report.units import Scale, scale
 
 if TYPE_CHECKING:
-    from trialwise.trials.simulated_document import ClassDocument, SimulateDocument
+    from trialwise.trials.simulated_document import ClassDocument, JobDocument, SimulateDocument
 _BEYOND = 5
 """So many flows are wanted beyond a percentile of one trial."""
+_JOBS = 10
+"""Jobs that are told at most."""
 
 
 def document(found: SimulateDocument) -> Document:
@@ -36,11 +38,19 @@ def document(found: SimulateDocument) -> Document:
     evidence = (
         *([Note((found.offered.text,), is_aside=True)] if found.offered else []),
         *(Note((caution,), "warning") for caution in found.cautions),
+        *(Note(_job(each, f"/jobs/{at}")) for at, each in enumerate(found.jobs[:_JOBS])),
         _times(found.classes),
         Note(_packets(found)),
     )
     verdict = Verdict("plain", (*_what(found), f"{flows}, ", lasted))
     return Document("simulate", verdict, evidence, tuple(_cost(found)))
+
+
+def _job(found: JobDocument, at: str) -> Text:
+    flows = counted(found.flows, "flow")
+    if found.jct is None:
+        return (f"job of {flows}: not ended",)
+    return (f"job of {flows}: completed after ", Number(found.jct, f"{at}/jct", "ms", power=-3))
 
 
 def _what(found: SimulateDocument) -> Text:
