@@ -31,8 +31,12 @@ def cost_caution(
     sizes = np.concatenate([flows["size_bytes"] for flows in lists])
     if not len(sizes):
         return None
-    segment = _core.parse_size(dict(trial.network).get("segment", "1000B"))
-    hops = expected * float((-(-sizes // segment)).mean()) * _links(fabric, lists[0])
+    try:
+        segment = _core.parse_size(dict(trial.network).get("segment", "1000B"))
+        links = _links(fabric, lists[0])
+    except ValueError:  # a list or a size that the trial refuses, and says why
+        return None
+    hops = expected * float((-(-sizes // max(segment, 1))).mean()) * links
     seconds, memory = hops * _seconds_per_hop(len(fabric.hosts)), expected * _BYTES_PER_FLOW
     if seconds < _LONG and memory < _LARGE * _memory():
         return None

@@ -44,6 +44,15 @@ def test_larger_segments_take_less() -> None:
     assert "1,800,000,000 packet-hops" in str(caution(3, 10_000, 1.5e8, segment="10kB"))
 
 
+def test_what_the_trial_refuses_is_left_to_it() -> None:
+    """Flows from a host to itself, and segments of no size."""
+    trial = SimulationTrial(scheme="dctcp", topology=TREE, workload=Workload())
+    to_itself = flows_of(3, 10_000) | {"dst": np.zeros(3, dtype=np.int64)}
+    assert cost_caution(trial, _core.Fabric(TREE), [to_itself], 1e9) is None
+    assert caution(3, 10_000, 1e9, segment="x") is None
+    assert caution(3, 10_000, 1e9, segment="0B") is not None
+
+
 def test_a_trial_says_so_before_it_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trialwise.trials.simulation_cost._LONG", 1e-9)
     said: list[str] = []
