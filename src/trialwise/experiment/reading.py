@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -122,7 +122,7 @@ def _depth(table: dict[str, Any]) -> int:
         level = [
             inner
             for each in level
-            for inner in (each.values() if isinstance(each, dict) else each)
+            for inner in cast("Iterable[Any]", each.values() if isinstance(each, dict) else each)
             if isinstance(inner, dict | list)
         ]
     return depth

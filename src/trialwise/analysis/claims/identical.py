@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from trialwise.analysis.claims.reproduction import NOT_REPRODUCED, Reproduced, Word
 from trialwise.analysis.claims.results import ClaimResult, Verdict
 from trialwise.analysis.claims.treatments import claimed_metrics, claimed_treatments
 from trialwise.analysis.trial_set import TrialSet
-from trialwise.arrays import Array
 from trialwise.errors import AnalysisError
 from trialwise.experiment.claims import StatedClaim
 from trialwise.numbers import counted
@@ -100,7 +100,7 @@ def _numbers(trials: TrialSet, claim: StatedClaim) -> pl.DataFrame:
     return own.select(*_SAME, "trial", "value").drop_nulls("value")
 
 
-def _bits(values: pl.Series) -> Array:
+def _bits(values: pl.Series) -> npt.NDArray[np.int64]:
     return np.ascontiguousarray(values.to_numpy(), dtype=np.float64).view(np.int64)
 
 

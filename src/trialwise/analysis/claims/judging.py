@@ -41,6 +41,7 @@ from trialwise.experiment.claims import (
     StatedDifference,
     StatedEquivalence,
     StatedEvery,
+    StatedIdentity,
     StatedKpi,
     StatedRanking,
     StatedRatio,
@@ -105,9 +106,10 @@ def judge_claim(trials: TrialSet, claim: StatedClaim, level: float) -> ClaimResu
         The metric or a treatment does not exist, several treatments are meant, no trial has a value, or a bound is in a unit of
         another kind.
     """
-    if claim.identical is not None:
+    said = claim.said
+    if isinstance(said, StatedIdentity):
         return judge_identical(trials, claim, level)
-    facts, percent, said = facts_of(trials, claim.metric), 100 * level, claim.said
+    facts, percent = facts_of(trials, claim.metric), 100 * level
     if isinstance(said, StatedEquivalence):
         return _equivalent(trials, claim, said, facts, percent)
     if isinstance(said, StatedBest | StatedRanking):

@@ -80,7 +80,8 @@ class Candidate:
         """Rounds of the first series of the authors: others have no counterpart in a re-run with their seed."""
         parts = self.original.table["round"].str.split(".")
         first = parts.list.first() == parts.list.first().min()
-        return int(parts.list.last().filter(first).cast(pl.Int64).max() or 1)
+        places = parts.list.last().filter(first).cast(pl.Int64)
+        return 1 if places.is_empty() else int(places.to_numpy().max())
 
     @property
     def kick_seconds(self) -> float:
