@@ -236,13 +236,28 @@ def test_no_probe_at_all():
 
 
 def test_one_probe_each_way_bounds_the_offset():
-    forward, backward = Probes.of([0], [1028 * MS]), Probes.of([1030 * MS], [58 * MS])
+    forward, backward = Probes.of([1], [1028 * MS + 1]), Probes.of([1030 * MS], [58 * MS])
     found = fit_clocks(forward, backward, seed=1)
     (piece,) = found.pieces
     assert (found.skew, found.changes) == (None, ())
     assert piece.offset is not None
     assert piece.offset.value == pytest.approx(1.0)
     assert (piece.offset.low, piece.offset.high) == pytest.approx((0.972, 1.028))
+
+
+@pytest.mark.parametrize("tick", [1, 1000, 1_000_000])
+def test_stamps_that_were_cut_widen_the_bound(tick: int):
+    """Both clocks tell whole ticks only, and a packet takes less than one: the lowest round trip may even be below zero."""
+    rng = np.random.default_rng(5)
+    for apart in rng.integers(1_000_000_000, 1_005_000_000, 50).tolist():
+        sent, back = (np.sort(rng.integers(0, 1_000_000_000, 40)) for _ in range(2))
+        took = max(tick // 3, 400)
+        forward = Probes.of(sent // tick * tick, (sent + apart + took) // tick * tick)
+        backward = Probes.of((back + apart) // tick * tick, (back + took) // tick * tick)
+        (piece,) = fit_clocks(forward, backward, seed=1).pieces
+        assert piece.offset is not None
+        assert piece.offset.low <= apart / 1e9 <= piece.offset.high
+        assert piece.offset.high - piece.offset.low <= 2 * (took + 2 * tick) / 1e9 * 1.01
 
 
 @pytest.mark.parametrize("count", [1, 2])

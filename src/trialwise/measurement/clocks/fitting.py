@@ -16,6 +16,8 @@ from trialwise.measurement.clocks.probes import Probes, check_running
 from trialwise.measurement.clocks.skews import Side, skew_of, unseen_change
 from trialwise.numbers import write
 
+_STEPS = 1_000_000, 1_000
+"""Nanoseconds of a clock that tells milliseconds or microseconds, as many captures do."""
 Apart = Callable[[int], tuple[float, float]]
 MAX_SKEW = 1e-3
 """Clocks of working machines differ by less than 0.0001; more than this is not one."""
@@ -66,13 +68,27 @@ def fit_clocks(
             f"one clock gains {write(skew.value * 1e6)} µs a second on the other, which no two clocks of machines do",
             hint="stamps must be nanoseconds of each end's own clock, listed as probes were sent",
         )
-    outside = _Outside(apart, asymmetry, origin, base)
+    outside = _Outside(apart, asymmetry, origin, base, _resolution(forward, backward))
     pieces = [
         _piece(part, gaps, skew, outside, rng)
         for stretch in _stretches(sides, gaps.steps, seconds)
         for part in _parts(stretch)
     ]
     return ClockModel(origin, (len(forward), len(backward)), skew, changes, tuple(pieces))
+
+
+def _resolution(forward: Probes, backward: Probes) -> float:
+    """Return the seconds of the coarser clock's steps, by its stamps: a stamp that was cut tells up to so much less than the time.
+
+    The offset is half a difference of four stamps, two of each clock, so that it may be wrong by as much.
+    """
+    clocks = (forward.sent, backward.received), (forward.received, backward.sent)
+    return max(map(_step_of, map(np.concatenate, clocks))) / 1e9
+
+
+def _step_of(stamps: Integers) -> int:
+    """Return the nanoseconds between the ticks of a clock: a power of a thousand that divides all stamps; 0 if it tells each one."""
+    return next((step for step in _STEPS if stamps.size and not (stamps % step).any()), 0)
 
 
 def _sides(forward: Probes, backward: Probes) -> tuple[int, tuple[Side, Side], float]:
@@ -159,18 +175,20 @@ def _parts(stretch: _Stretch) -> list[_Stretch]:
 
 @dataclass(frozen=True, slots=True)
 class _Outside:
-    """What is known otherwise: B less A, and the asymmetry; and by how much the origin of B is later than that of A."""
+    """What is known otherwise: B less A, and the asymmetry; by how much the origin of B is later, and how fine stamps are."""
 
     apart: Apart | None
     asymmetry: float | None
     origin: int
     base: float
+    resolution: float
 
     def bounded(self, at: float, value: float, round_trip: float, noise: float) -> tuple[Estimate, bool]:
         """Return the offset at a time (seconds of A) with its bound, and whether what is known otherwise contradicts it."""
         half = round_trip / 2
         if self.asymmetry is not None:
             half = min(half, self.asymmetry / 2 + noise)
+        half += self.resolution
         low, high = value - half, value + half
         if self.apart is None:
             return Estimate(value, low, high), False
