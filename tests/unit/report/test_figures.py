@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import altair as alt
 import pytest
 import vl_convert
 
@@ -253,6 +254,19 @@ def test_what_has_no_place_on_an_axis_does_not_break_it() -> None:
     ):
         low, high = scale.to_dict()["domain"]
         assert low < high
+
+
+def test_the_title_of_an_axis_is_whole_however_long_it_is() -> None:
+    across, up = (
+        f"95th percentile of {name} of flow 1 [ms] – better to the right →" for name in ("delay", "x" * 30)
+    )
+    points = alt.Chart(alt.Data(values=[{"a": 1, "b": 2}])).mark_point()
+    one = points.encode(alt.X("a:Q", title=across))
+    chart = alt.layer(one, one.encode(alt.Y("b:Q", title=up)))
+    drawn = ET.fromstring(vl_convert.vegalite_to_svg(encodings.finished(chart) | {"width": 560}))  # noqa: S314 – our own
+    said = " ".join("".join(text.itertext()) for text in drawn.iter(f"{SVG}tspan"))
+    assert "…" not in "".join(drawn.itertext())
+    assert [words for words in (across, up) if words not in said] == []
 
 
 @pytest.mark.parametrize(

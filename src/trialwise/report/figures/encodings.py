@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, copysign, expm1, floor, isfinite, log1p, log10
-from typing import Any
+from textwrap import wrap
+from typing import Any, cast
 
 import altair as alt
 
@@ -37,6 +38,10 @@ _LETTER = 6.6
 _NARROW = 360
 """Width of a legend on a phone and in print, in pixels."""
 _NAMES = 190
+TITLE = 50
+"""Maximum characters of a line of an axis title, which is cut where it is longer than the theme's limit."""
+_COMPOSED = {"layer", "concat", "hconcat", "vconcat", "spec", "encoding"}
+"""What a specification has its encodings in."""
 LONGEST = 27
 """Maximum characters of a name; longer ones lose their middle."""
 
@@ -146,7 +151,30 @@ def inked(chart: Chart) -> dict[str, Any]:
     made = chart.properties(background=SCREEN.ground)
     # A test checks every kind of figure against the schema: checking each figure takes a third of a page's time.
     spec: dict[str, Any] = made.configure(**SCREEN.config).to_dict(validate=False)
+    _break_titles(spec)
     return spec
+
+
+def _break_titles(part: Any) -> None:  # noqa: ANN401
+    """Put the title of each axis of a part of a specification into lines that are no longer than an axis, where they would be cut."""
+    if isinstance(part, list):
+        for each in cast("list[Any]", part):
+            _break_titles(each)
+    elif isinstance(part, dict):
+        for name, each in cast("dict[str, Any]", part).items():
+            if name in {"x", "y"} and isinstance(each, dict):
+                axis = cast("dict[str, Any]", each)
+                if "title" in axis:
+                    axis["title"] = _lines(axis["title"])
+            elif name in _COMPOSED:
+                _break_titles(each)
+
+
+def _lines(title: str | list[str] | None) -> str | list[str] | None:
+    lines = [
+        line for each in ([title] if isinstance(title, str) else title or ()) for line in wrap(each, TITLE)
+    ]
+    return lines if len(lines) > 1 else title
 
 
 def legend(
