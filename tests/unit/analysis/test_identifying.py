@@ -1,6 +1,7 @@
 """What is identified of planted paths, from packets alone."""
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -106,6 +107,11 @@ def test_a_limit_that_no_fitted_scheme_shows_is_said_to_be_unknown():
     (doubt,) = hidden.doubts
     assert "uplink: no scheme to fit filled the queue" in doubt
     assert "udp-saturator" in doubt
+    said = re.search(r"at least ([\d.]+) packets", doubt)
+    assert said is not None
+    assert 0 <= hidden.way.longest - float(said[1]) < 0.01 * hidden.way.longest, (
+        "a lower bound is rounded down"
+    )
 
 
 def test_a_constant_error_of_the_clocks_changes_nothing():

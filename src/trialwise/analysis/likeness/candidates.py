@@ -12,7 +12,7 @@ from trialwise.arrays import Array
 from trialwise.errors import AnalysisError
 from trialwise.experiment.link_words import delay_words, loss_words, rate_words
 from trialwise.experiment.trials import PathSettings
-from trialwise.numbers import about
+from trialwise.numbers import write
 
 _WIDE, _LONG = 0.01, 5e-4
 """Width of an interval from which its parameter is searched: a share of the value, for a delay seconds."""
@@ -148,8 +148,9 @@ class Family:
     def _unknown(self) -> Iterator[str]:
         if self.way.queue is None:
             yield (
-                f"no scheme to fit filled the queue, so its limit is unknown (at least {about(self.way.longest)} packets) and the "
-                "path has none: schemes that fill it may differ for that reason alone; fit one that fills it, such as udp-saturator"
+                "no scheme to fit filled the queue, so its limit is unknown (at least "
+                f"{write(self.way.longest, 'down')} packets) and the path has none: schemes that fill it may differ for that "
+                "reason alone; fit one that fills it, such as udp-saturator"
             )
         if self.way.loss.source == "assumed":
             yield (
