@@ -6,7 +6,6 @@ import csv
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from trialwise.errors import AnalysisError
+from trialwise.numbers import first_of
 from trialwise.readers.blocks import Block, Indices, Ragged, Rows, failed, kinds
 from trialwise.readers.codes import sentence
 from trialwise.readers.content import Content
@@ -27,7 +27,7 @@ from trialwise.readers.units import normalised
 NO_UNIT = "none (summary)"
 """The unit of replication of a file that holds summaries alone."""
 
-_MOST_LISTED = 10
+MOST_LISTED = 10
 _MOST_RUNS = 1000
 """Maximum number of results that were appended to one file."""
 _REFUSED = {"unsafe_refused", "needs_encode"}
@@ -236,7 +236,7 @@ class Found:
         """Add a note about several things, which it lists."""
         listed = self._gathered.setdefault(code, {})
         listed[what] = None
-        self.note(code, what=_listed(listed))
+        self.note(code, what=first_of(list(listed), MOST_LISTED))
 
     def note_few(self, percentile: str) -> None:
         """Note that a percentile rests on few values."""
@@ -308,10 +308,10 @@ class Found:
         if missing > self._not_finite:
             self.note("missing_values", n=missing - self._not_finite)
         if self._few:
-            self.remark(f"fewer than ten values lie beyond {_listed(self._few)}")
+            self.remark(f"fewer than ten values lie beyond {first_of(list(self._few), MOST_LISTED)}")
         unclear = sorted({metric for metric, _, better in kinds(self._all) if better is None})
         if unclear:
-            self.note("direction_unknown", what=", ".join(unclear))
+            self.note("direction_unknown", what=first_of(unclear, MOST_LISTED))
         if any(row.status == "aggregated" for row in self._rows):
             self.note("aggregated_only")
         elif self._nothing_repeated():
@@ -392,11 +392,6 @@ def _doubles(
 def _unit_of(row: Row) -> tuple[object, ...]:
     """Return what rows of one trial share: metrics of one trial have the same levels, or no levels and the same place."""
     return (tuple(row.treatment.items()), tuple(row.levels.items()) or row.where, row.order)
-
-
-def _listed(names: Mapping[str, None]) -> str:
-    first = ", ".join(islice(names, _MOST_LISTED))
-    return first if len(names) <= _MOST_LISTED else f"{first} and {len(names) - _MOST_LISTED} more"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

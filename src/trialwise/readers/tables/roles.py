@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import fsum, isfinite
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from trialwise.errors import AnalysisError
+from trialwise.numbers import first_of as first_names
 from trialwise.readers.blocks import Indices, distinct, first_of
-from trialwise.readers.declared import Found
-from trialwise.readers.records import Inside, Summary
+from trialwise.readers.declared import MOST_LISTED, Found
+from trialwise.readers.records import Better, Inside, Summary
 from trialwise.readers.units import NORMAL
 
 Kind = Literal["number", "time", "clock", "text"]
@@ -39,6 +40,10 @@ _REPETITIONS = {
     "#",
     "id",
 }
+_NAMES, _VALUES = ("metric", "measure", "measurement", "variable", "quantity"), ("value", "result")
+"""Names of a column that names the metric of each row, and of the column that then holds the values."""
+_IMPORTED = {"file", "path", "row", "metric", "value", "levels", "factors", "where", "summary", "samples"}
+"""Columns of the table that `trialwise import --csv` writes."""
 _ORDERS = {"order", "position", "seq"}
 _LEVELS = {"host", "hostname", "boot", "build", "process"}
 _STATUS = {"status", "outcome", "state", "completion_status"}
@@ -56,6 +61,8 @@ _PER_SECOND = re.compile(r"_([kmg]?)bps$", re.IGNORECASE)
 _NO_SUFFIXES = {"m", "h", "min", "B", "second", "seconds", "byte", "bytes"}
 _FEW = 10
 _MOST_REMARKS = 3
+_SEVERAL = 3
+"""Trials of each treatment from which on their names tell them apart, and no treatments."""
 _MOST_TRIALS = 1000
 _ALIKE = 20.0
 """Maximum ratio of medians of columns that are levels of one factor."""
@@ -158,13 +165,16 @@ def read_columns(found: Found, columns: Sequence[Column], lines: Sequence[int] |
     AnalysisError
         No column holds values.
     """
+    places = lines or range(1, len(columns[0].values) + 1)
+    if (named := named_metrics(columns)) is not None:
+        _add_named(found, columns, named, places)
+        return
     shape, roles = shape_of(columns)
     if not roles.values:
         raise AnalysisError(
             f"{found.content.path}: no column holds values of trials",
             hint="name the column with --value",
         )
-    places = lines or range(1, len(columns[0].values) + 1)
     if shape == "summary":
         _add_summaries(found, columns, roles, places)
     elif _are_samples(roles):
@@ -172,6 +182,69 @@ def read_columns(found: Found, columns: Sequence[Column], lines: Sequence[int] |
     else:
         _add_rows(found, roles, places, wide=shape == "wide")
     _note_columns(found, roles, wide=shape == "wide")
+
+
+def named_metrics(columns: Sequence[Column]) -> tuple[Column, Column] | None:
+    """Return the columns of names of metrics and of their values, where each row is one metric of a trial; None for other tables."""
+    if _summary(columns) is not None:
+        return None
+    of_name = {column.name.strip().lower(): column for column in columns}
+    names = [
+        each for each in (of_name.get(name) for name in _NAMES) if each is not None and each.kind == "text"
+    ]
+    values = [
+        each for each in (of_name.get(name) for name in _VALUES) if each is not None and each.kind == "number"
+    ]
+    if len(names) != 1 or len(values) != 1 or names[0].values.null_count():
+        return None
+    return names[0], values[0]
+
+
+def _add_named(
+    found: Found, columns: Sequence[Column], named: tuple[Column, Column], places: Sequence[int]
+) -> None:
+    """Add the rows of each metric as a table of its own."""
+    if {each.name for each in columns} >= _IMPORTED:
+        raise AnalysisError(
+            f"{found.content.path}: a table that trialwise import wrote, which does not tell processes from their samples",
+            hint="name the files themselves, or import them with -o DIR and name that directory",
+        )
+    metric, value = named
+    beside = [column for column in columns if column not in named]
+    roles, values = Roles(), list[Column]()
+    for name in metric.values.unique(maintain_order=True):
+        rows = (metric.values == name).arg_true()
+        chosen = {column.name.strip().lower(): _rows_of(column, rows) for column in beside}
+        unit, better = (_only(chosen.pop(each, None)) for each in ("unit", "better"))
+        roles = _roles([column for column in chosen.values() if column.kind != "number" or _is_place(column)])
+        own, in_header = of_header(name)
+        numbers = replace(
+            _rows_of(value, rows), name=own, unit=unit or in_header or value.unit, in_header=True
+        )
+        roles.values = [numbers]
+        direction = cast("Better", better) if better in {"higher", "lower"} else None
+        _add_rows(found, roles, [places[int(row)] for row in rows], better=direction)
+        values.append(numbers)
+    roles.values = values
+    _note_columns(found, roles, wide=False)
+
+
+def _rows_of(column: Column, rows: pl.Series) -> Column:
+    """Return some rows of a column."""
+    new = {row: place for place, row in enumerate(rows)} if column.failed else {}
+    failed = {new[row]: why for row, why in column.failed.items() if row in new}
+    return replace(column, values=column.values.gather(rows), failed=failed)
+
+
+def _only(column: Column | None) -> str:
+    """Return the text that a column has in each row; empty if it has several."""
+    return "" if column is None or not column.is_constant else str(column.values[0])
+
+
+def _is_place(column: Column) -> bool:
+    """Return True for numbers that say which trial a row is of, or of which treatment, rather than what was measured."""
+    name = column.name.strip().lower()
+    return name in _REPETITIONS or name in _ORDERS or _may_be_factor(column)
 
 
 def shape_of(columns: Sequence[Column]) -> tuple[Shape, Roles]:
@@ -208,6 +281,8 @@ def _roles(columns: Sequence[Column]) -> Roles:
             roles.clock = roles.clock or column
         elif column.kind == "text" and name in _STATUS:
             roles.status = column
+        elif column.kind == "text" and _names_trials(column, columns):
+            roles.repetition = roles.repetition or column
         elif column.kind == "text":
             roles.factors.append(column)
         elif name in _ORDERS and column.is_whole:
@@ -217,6 +292,19 @@ def _roles(columns: Sequence[Column]) -> Roles:
     _sort_numbers(roles, numeric)
     _leave_out(roles)
     return roles
+
+
+def _names_trials(column: Column, columns: Sequence[Column]) -> bool:
+    """Return True for texts such as "run-07" below a name such as "run", which differ within each combination of the other texts."""
+    if column.name.strip().lower() not in _REPETITIONS or column.failed or column.values.null_count():
+        return False
+    if not column.values.cast(pl.String).str.contains(r"[0-9]$").all():
+        return False
+    others = [each for each in columns if each.kind == "text" and each is not column and not each.is_constant]
+    groups = _groups(others, len(column.values)) if others else []
+    return all(
+        len(group) >= _SEVERAL and column.values.gather(group).n_unique() == len(group) for group in groups
+    ) and (bool(groups))
 
 
 def _sort_numbers(roles: Roles, numeric: Sequence[Column]) -> None:
@@ -334,7 +422,9 @@ def _text(level: object) -> str:
     return "" if level is None else str(level)
 
 
-def _add_rows(found: Found, roles: Roles, places: Sequence[int], *, wide: bool) -> None:
+def _add_rows(
+    found: Found, roles: Roles, places: Sequence[int], *, wide: bool = False, better: Better | None = None
+) -> None:
     treatment, treatments = _combined(roles.factors, len(places))
     within, units = _combined(roles.levels, len(places), _level)
     for column in roles.values:
@@ -353,6 +443,7 @@ def _add_rows(found: Found, roles: Roles, places: Sequence[int], *, wide: bool) 
             starts=None if roles.time is None else roles.time.values,
             units=units,
             within=within,
+            better=better,
         )
 
 
@@ -438,9 +529,9 @@ def _note_columns(found: Found, roles: Roles, *, wide: bool) -> None:
         names = ", ".join(column.name for column in roles.values)
         found.note("wide_guessed", what=f"levels of one factor: {names}")
     if unknown := [column.name for column in roles.values if not column.unit]:
-        found.note("unit_unknown", what=", ".join(unknown))
+        found.note("unit_unknown", what=first_names(unknown, MOST_LISTED))
     if united := [column.name for column in roles.values if column.unit and not column.in_header]:
-        found.note("units_in_cells", what=", ".join(united))
+        found.note("units_in_cells", what=first_names(united, MOST_LISTED))
     missing = sum(
         column.values.null_count() - sum(column.values[row] is None for row in column.failed)
         for column in roles.values

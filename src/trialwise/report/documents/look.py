@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from trialwise.analysis.looking import Answer, Measured, MetricSeen, Seen
 from trialwise.analysis.nesting import units_text
+from trialwise.numbers import first_of
 from trialwise.readers.gathering import Unread
 from trialwise.readers.records import ERRORS
 from trialwise.report.document import (
@@ -28,6 +29,7 @@ from trialwise.report.units import Scale, scale
 _MOST = 8
 """Rows of a table: a look is one screen."""
 _METRICS = 3
+_NAMED = 10
 _LEVELS = 4
 
 
@@ -126,8 +128,8 @@ def _group(seen: Seen, at: str, *, several: bool) -> Iterator[Block]:
                 most=_MOST,
             )
     if len(seen.metrics) > _METRICS:
-        names = ", ".join(metric.metric for metric in seen.metrics[_METRICS:])
-        yield Note(("and ", Name(names)), is_aside=True)
+        names = [metric.metric for metric in seen.metrics[_METRICS:]]
+        yield Note(("and ", Name(first_of(names, _NAMED))), is_aside=True)
     if seen.left_out:
         yield Heading(("Left out",))
         yield Items(tuple((Name(text),) for text in seen.left_out), most=4)
