@@ -34,6 +34,22 @@ macro_rules! index {
     };
 }
 
+/// A part of a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PartId(u16);
+
+impl PartId {
+    pub(crate) const FIRST: Self = Self(0);
+
+    pub(crate) const fn new(number: u16) -> Self {
+        Self(number)
+    }
+
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 index!(
     /// A node of a topology, host or switch, as numbered there.
     pub NodeId

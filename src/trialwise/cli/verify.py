@@ -17,6 +17,7 @@ from trialwise.cli.text import say_document
 from trialwise.errors import PlanError
 from trialwise.execution.workers.address import split_names
 from trialwise.foreign_files import named
+from trialwise.numbers import about
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,7 +148,7 @@ def _evaluation(found: Verified) -> str:
         "processor": here.processor.model or "",
         "CPUs": str(here.processor.cpus or ""),
         "governor": here.processor.governor or "",
-        "memory": "" if memory is None else f"{memory / 2**30:.3g} GiB",
+        "memory": "" if memory is None else f"{about(memory / 2**30)} GiB",
         "kernel": here.kernel.release or "",
         "distribution": here.details.get("distribution", ""),
         "virtual machine": here.machine.virtual_machine or "",

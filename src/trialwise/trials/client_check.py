@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
-from trialwise.experiment.sources import ResourceSource, ServiceSource
-from trialwise.experiment.traits import sources_of
-from trialwise.experiment.trials import CommandTrial
+from trialwise.experiment.sources import ServiceSource
+from trialwise.experiment.traits import Trial, sources_of
 from trialwise.trials.command import nowhere
 from trialwise.trials.containers import client_of, end_containers_of, engine_of, starts_container
 
@@ -55,13 +54,13 @@ def _filled(factors: Sequence[Mapping[str, Level]]) -> list[dict[str, Level]]:
 
 def _check_trial(experiment: Experiment, values: Sequence[Mapping[str, Level]]) -> None:
     trial = experiment.trial
-    program = _client(trial.command, values) if isinstance(trial, CommandTrial) else None
+    program = _client(_command_of(trial), values)
     if program is None:
         return
     told = _OF_THE_CLIENT.format(program=program)
-    for metric, source in sources_of(experiment.metrics, ResourceSource):
-        if source.resource != "wall":
-            raise PlanError(f'metrics.{metric.name}: resource = "{source.resource}" {told}', hint=_INSIDE)
+    for metric in experiment.metrics:
+        if (resource := getattr(metric.source, "resource", "wall")) != "wall":
+            raise PlanError(f'metrics.{metric.name}: resource = "{resource}" {told}', hint=_INSIDE)
     if experiment.instrumentation.perf:
         raise PlanError(f"instrumentation.perf: what is counted {told}", hint="count inside of the container")
     if experiment.instrumentation.resources:
@@ -74,9 +73,14 @@ def _check_trial(experiment: Experiment, values: Sequence[Mapping[str, Level]]) 
         raise PlanError("trial.isolate: isolates the client, and not its container", hint=hint)
 
 
+def _command_of(trial: Trial) -> tuple[str, ...]:
+    """Return the command of a trial; empty if it has none."""
+    return getattr(trial, "command", ())
+
+
 def _client(words: Sequence[str], values: Sequence[Mapping[str, Level]]) -> str | None:
     """Return the client that a command line begins with, for any of the treatments; None if it is none."""
-    for each in values:
+    for each in values if words else ():
         if (program := engine_of(fill(words[0], each))) is not None:
             return program
     return None
@@ -88,7 +92,7 @@ def _commands(
     """Yield the commands whose programs are measured or supervised, with their keys and filled in for each treatment."""
     trial = experiment.trial
     found = {f"service.{service.name}.start": service.start for service in experiment.services}
-    if isinstance(trial, CommandTrial):
-        found["trial.command"] = trial.command
+    if command := _command_of(trial):
+        found["trial.command"] = command
     for key, words in found.items():
         yield from ((key, [fill(word, each) for word in words]) for each in values)

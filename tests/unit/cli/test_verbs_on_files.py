@@ -266,7 +266,10 @@ def test_a_report_of_many_metrics_draws_the_first_and_says_so(many: Path) -> Non
     done = in_process.trialwise(*words, "-o", "page.html", cwd=many.parent)
     assert done.returncode == 0, done.stderr
     page = (many.parent / "page.html").read_text()
-    assert "12 metrics are drawn, those with a KPI first; the tables hold the other 2, too." in page
+    assert (
+        "12 metrics are drawn, those with a KPI first; the trials and tests of independence of the other 2"
+        in page
+    )
 
 
 def test_look_writes_the_long_table_of_import(place: Path) -> None:

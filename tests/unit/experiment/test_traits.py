@@ -117,7 +117,7 @@ def simulation(workload: str = DRAWN, more: str = "") -> str:
             simulation('flows = "flows.csv"'),
             'quantity = "fct"',
             "",
-            COMPUTED | {"workload": "file", "random": False},
+            COMPUTED | {"workload": "given", "random": False},
         ),
         (
             simulation(f'{DRAWN}, sampling = "sobol"'),

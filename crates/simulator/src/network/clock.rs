@@ -2,10 +2,11 @@
 
 use trialwise_units::Time;
 
-use super::parts::{PartId, Parts};
+use super::parts::Parts;
 use super::terms::Terms;
 use super::windows::Windows;
 use crate::event::{Entry, Event, EventQueue, Order, Ties};
+use crate::index::PartId;
 
 /// The clock: the running event's time and its place, and the events to come.
 ///

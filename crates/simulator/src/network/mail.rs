@@ -4,9 +4,8 @@ use trialwise_congestion::HopRecord;
 use trialwise_units::Time;
 
 use super::packets::Packets;
-use super::parts::PartId;
 use crate::event::Order;
-use crate::index::{PacketId, PortId};
+use crate::index::{PacketId, PartId, PortId};
 use crate::packet::Packet;
 
 /// A packet on a wire whose ends belong to two threads: it waits for its arrival at the far end.

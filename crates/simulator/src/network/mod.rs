@@ -31,7 +31,6 @@ use trialwise_congestion::Factory;
 use trialwise_units::{Bytes, Duration, Time};
 
 pub use self::observer::{EVENTS_BETWEEN_LOOKS, Observer, Progress};
-pub(crate) use self::parts::PartId;
 pub use self::snapshot::Snapshot;
 
 use self::cards::Cards;
@@ -51,7 +50,7 @@ use self::wires::Wires;
 use crate::event::Event;
 use crate::fabric::Fabric;
 use crate::flow::{Flow, FlowSpecification, Stage};
-use crate::index::{PacketId, PortId};
+use crate::index::{PacketId, PartId, PortId};
 use crate::metrics::{FlowRecord, Outcome, Totals};
 use crate::port::Side;
 use crate::refusal::SimulationError;

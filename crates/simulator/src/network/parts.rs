@@ -3,21 +3,9 @@
 use trialwise_units::Duration;
 
 use super::terms::Terms;
-use crate::index::{NodeId, PortId};
+use crate::index::{NodeId, PartId, PortId};
 use crate::routing::far_end;
 use crate::topology::Topology;
-
-/// A part of a network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PartId(u16);
-
-impl PartId {
-    pub(crate) const FIRST: Self = Self(0);
-
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// Networks of fewer hosts are one part: they fit near the processor.
 const HOSTS: usize = 512;
@@ -76,7 +64,7 @@ impl Parts {
 
     /// All parts.
     pub(super) fn all(&self) -> impl Iterator<Item = PartId> {
-        (0..self.count).map(|number| PartId(number as u16))
+        (0..self.count).map(|number| PartId::new(number as u16))
     }
 
     /// The thread of each part, of so many at most: neighbours together, links evenly.
@@ -135,7 +123,7 @@ fn number_parts(topology: &Topology) -> Option<(Vec<PartId>, usize)> {
     for node in 0..leaders.len() {
         let first = leader(&mut leaders, node);
         if first == node {
-            numbers[node] = PartId(u16::try_from(count).ok()?);
+            numbers[node] = PartId::new(u16::try_from(count).ok()?);
             count += 1;
         } else {
             numbers[node] = numbers[first];

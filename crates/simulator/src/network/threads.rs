@@ -6,11 +6,12 @@ use trialwise_congestion::Factory;
 use trialwise_units::{Bytes, Duration, Time};
 
 use super::mail::{Letters, Mail};
-use super::parts::{PartId, Parts};
+use super::parts::Parts;
 use super::terms::Terms;
 use super::{Network, Observer};
 use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
+use crate::index::PartId;
 use crate::metrics::{FlowRecord, Outcome, Totals};
 use crate::port::PortStatistics;
 use crate::refusal::SimulationError;

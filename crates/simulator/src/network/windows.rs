@@ -9,8 +9,9 @@ use std::collections::BinaryHeap;
 
 use trialwise_units::{Duration, Time};
 
-use super::parts::{PartId, Parts};
+use super::parts::Parts;
 use crate::event::Entry;
+use crate::index::PartId;
 
 /// Steps of a window that the queue of events tells apart.
 const STEPS: u64 = 2048;

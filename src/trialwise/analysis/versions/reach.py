@@ -19,7 +19,7 @@ from trialwise.analysis.comparison.results import ComparisonRow
 from trialwise.arrays import Array
 from trialwise.experiment.model import Extent
 from trialwise.experiment.quantity import duration_text
-from trialwise.numbers import counted
+from trialwise.numbers import about, counted, write
 
 CHANCE = 0.9
 """With which the slowdown is found."""
@@ -103,14 +103,14 @@ def found_rounds(at: Callable[[int], float], least: int) -> int | None:
 
 def reach_words(reach: Reach) -> str:
     """Say which slowdown of one benchmark is found in the time that is left, and what finds the one that is wanted."""
-    chance = f"with a chance of {100 * CHANCE:g} %"
+    chance = f"with a chance of {write(100 * CHANCE)} %"
     if reach.percent is None:
         said = f"too few fit into the budget to find a slowdown of one benchmark {chance}"
     else:
-        said = f"{counted(reach.rounds, 'fresh round')} find a slowdown of {reach.percent:.3g} % in one benchmark {chance}"
+        said = f"{counted(reach.rounds, 'fresh round')} find a slowdown of {about(reach.percent)} % in one benchmark {chance}"
         if reach.percent <= reach.wanted:
             return said
-    wanted = f"{reach.wanted:.3g} %"
+    wanted = f"{about(reach.wanted)} %"
     if reach.budget is None:
         return f"{said}; {wanted} is below the noise of this bench"
     return f"{said}; {wanted} takes a budget of {duration_text(reach.budget)}"

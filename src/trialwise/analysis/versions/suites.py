@@ -40,6 +40,7 @@ from trialwise.analysis.versions.reach import (
 from trialwise.analysis.versions.results import Outcome, Stage
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Extent
+from trialwise.numbers import write
 
 LARGER = 5 / 3
 """The change, as a multiple of the margin, that fresh trials are to find: 5 % for a margin of 3 %."""
@@ -171,7 +172,7 @@ def _within(row: ComparisonRow, share: float, plan: SuitePlan) -> tuple[Comparis
     alpha = share * (1 - plan.each / 100)
     if outcome != "worse" or row.p_adjusted is None or row.p_adjusted <= alpha:
         return row, outcome
-    reason = f"it differs by itself, and not at the {100 * alpha:.2g} % that its group of benchmarks shares"
+    reason = f"it differs by itself, and not at the {write(100 * alpha, digits=2)} % that its group of benchmarks shares"
     return dataclasses.replace(row, verdict="undecided", reason=reason), "undecided"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import isfinite
 
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
@@ -189,7 +190,8 @@ def _read_terse(content: Content, found: Found) -> None:
 
 def _add_terse(trial: Trial, fields: list[str], first: int) -> None:
     bandwidth, rate, lasted = (_field(fields, first + place) for place in (1, 2, 3))
-    count = None if rate is None or lasted is None else round(rate * lasted / 1000)
+    passed = None if rate is None or lasted is None else rate * lasted / 1000
+    count = None if passed is None or not isfinite(passed) else round(passed)
     trial.add("iops", rate, "1/s", "higher")
     trial.add("bandwidth", None if bandwidth is None else bandwidth * 1024, "byte/s", "higher")
     trial.add_known("clat_max", _field(fields, first + _TERSE_CLAT + 1), "us", "lower")
