@@ -105,6 +105,21 @@ def test_a_sender_of_ours_has_heard_what_it_reports_round_trips_of():
         assert told_of([flow], ends) is None
 
 
+@pytest.mark.parametrize(
+    ("more", "heard"),
+    [
+        ({"flow": 0, "start_ns": 1, "end_ns": 9, "size_bytes": 1000}, True),
+        ({"flow": 0, "start_ns": 1, "end_ns": None, "size_bytes": 1000}, False),
+        ({"summary": {"bytes_acknowledged": 176_000}}, True),
+        ({"summary": {"bytes_acknowledged": 0}}, False),
+    ],
+)
+def test_short_flows_that_end_before_a_second_report_were_answered(more, heard):
+    flow = plan(1, SHIPPED / "udp-copa.toml", own=True)
+    found = told_of([flow], calls(UDP, 1500, 1500), {"rtt_ms": None}, more)
+    assert (found is None) == heard
+
+
 def test_which_schemes_note_their_packets():
     assert scheme_named("udp-copa").notes_packets
     assert not scheme_named("cubic").notes_packets

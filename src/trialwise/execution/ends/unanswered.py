@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -130,12 +131,20 @@ def _never_heard(flow: _Flow, records: tuple[EndRecord, EndRecord]) -> bool:
     if not len(sent) or not np.any(came["time"] < over):
         return False
     if flow.plan.scheme.notes_packets:
-        trips = _round_trips(flow.plan, records)
-        return bool(trips) and not any(trips)
+        reports = _reports(flow.plan, records)
+        return any("rtt_ms" in report for report in reports) and not any(map(_tells_of_an_answer, reports))
     return flow.is_known(flow.caller) and len(np.unique(sent["size"])) == 1
 
 
-def _round_trips(plan: FlowPlan, records: tuple[EndRecord, EndRecord]) -> list[object]:
-    """Return the round trips that a sender reports, in order; None for each report before the first."""
-    content = records[_sender(plan)].files.get(f"flow-{plan.number}/report.jsonl", b"")
-    return [line["rtt_ms"] for line in objects_of(content) if "rtt_ms" in line]
+def _reports(plan: FlowPlan, records: tuple[EndRecord, EndRecord]) -> list[dict[str, Any]]:
+    """Return what a sender of ours reports: how its flows are doing, which of them have ended, and a summary."""
+    return objects_of(records[_sender(plan)].files.get(f"flow-{plan.number}/report.jsonl", b""))
+
+
+def _tells_of_an_answer(report: dict[str, Any]) -> bool:
+    """Return True for a report with a round trip, and where something was acknowledged: short flows end before a second report."""
+    summary: Any = report.get("summary")
+    acknowledged: Any = (
+        cast("dict[str, Any]", summary).get("bytes_acknowledged") if isinstance(summary, dict) else 0
+    )
+    return report.get("rtt_ms") is not None or report.get("end_ns") is not None or bool(acknowledged)
