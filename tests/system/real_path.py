@@ -1,10 +1,13 @@
 """A real path for tests: this machine and others with sshd, an experiment over the path between them, and what is left of it."""
 
 import contextlib
+import fcntl
 import os
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +41,14 @@ FROM_HERE = 'from = "local", to = "ssh://machine1"'
 BETWEEN_BOTH = 'from = "ssh://machine1", to = "ssh://machine2"'
 TOWARDS_HERE = 'from = "ssh://machine1", to = "local"'
 TRIALWISE = [str(Path(sys.executable).with_name("trialwise"))]
+
+
+@contextlib.contextmanager
+def ports_of_this_machine() -> Iterator[None]:
+    """Wait until no other test has this machine as an end: both would listen on the same ports."""
+    with (Path(tempfile.gettempdir()) / "trialwise-tests-ports.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 class RealPath:
@@ -82,14 +93,15 @@ class RealPath:
         return [*TRIALWISE, "run", str(self.toml), "--directory", str(self.results)]
 
     def run(self, *options: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*self.words, *options],
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        with ports_of_this_machine():
+            return subprocess.run(
+                [*self.words, *options],
+                env=self.environment,
+                capture_output=True,
+                text=True,
+                timeout=300,
+                check=False,
+            )
 
     def run_inside(self, *path: str) -> subprocess.CompletedProcess[str]:
         """Run with an emulated path between this end and the machine's sshd; the path is made on the machine."""
