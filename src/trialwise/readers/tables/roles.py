@@ -42,6 +42,8 @@ _REPETITIONS = {
 }
 _NAMES, _VALUES = ("metric", "measure", "measurement", "variable", "quantity"), ("value", "result")
 """Names of a column that names the metric of each row, and of the column that then holds the values."""
+_MOST_METRICS = 1000
+"""Different names from which on a column names no metrics."""
 _IMPORTED = {"file", "path", "row", "metric", "value", "levels", "factors", "where", "summary", "samples"}
 """Columns of the table that `trialwise import --csv` writes."""
 _ORDERS = {"order", "position", "seq"}
@@ -166,7 +168,7 @@ def read_columns(found: Found, columns: Sequence[Column], lines: Sequence[int] |
         No column holds values.
     """
     places = lines or range(1, len(columns[0].values) + 1)
-    if (named := named_metrics(columns)) is not None:
+    if (named := _named_metrics(columns)) is not None:
         _add_named(found, columns, named, places)
         return
     shape, roles = shape_of(columns)
@@ -184,61 +186,74 @@ def read_columns(found: Found, columns: Sequence[Column], lines: Sequence[int] |
     _note_columns(found, roles, wide=shape == "wide")
 
 
-def named_metrics(columns: Sequence[Column]) -> tuple[Column, Column] | None:
+def _named_metrics(columns: Sequence[Column]) -> tuple[Column, Column] | None:
     """Return the columns of names of metrics and of their values, where each row is one metric of a trial; None for other tables."""
-    if _summary(columns) is not None:
+    names = _called(columns, "text", _NAMES)
+    values = _called(columns, "number", _VALUES)
+    if _summary(columns) is not None or names is None or values is None or names.values.null_count():
         return None
-    of_name = {column.name.strip().lower(): column for column in columns}
-    names = [
-        each for each in (of_name.get(name) for name in _NAMES) if each is not None and each.kind == "text"
-    ]
-    values = [
-        each for each in (of_name.get(name) for name in _VALUES) if each is not None and each.kind == "number"
-    ]
-    if len(names) != 1 or len(values) != 1 or names[0].values.null_count():
-        return None
-    return names[0], values[0]
+    return None if names.values.n_unique() > _MOST_METRICS else (names, values)
+
+
+def _called(columns: Sequence[Column], kind: Kind, names: Sequence[str]) -> Column | None:
+    """Return the one column of a kind that has one of these names; None if there is none, or several."""
+    found = [column for column in columns if column.kind == kind and column.name.strip().lower() in names]
+    return found[0] if len(found) == 1 else None
 
 
 def _add_named(
     found: Found, columns: Sequence[Column], named: tuple[Column, Column], places: Sequence[int]
 ) -> None:
-    """Add the rows of each metric as a table of its own."""
+    """Add the rows of each metric as a table of its own.
+
+    Raises
+    ------
+    AnalysisError
+        `trialwise import` wrote it, or a metric has several units.
+    """
     if {each.name for each in columns} >= _IMPORTED:
         raise AnalysisError(
             f"{found.content.path}: a table that trialwise import wrote, which does not tell processes from their samples",
             hint="name the files themselves, or import them with -o DIR and name that directory",
         )
     metric, value = named
-    beside = [column for column in columns if column not in named]
+    units, directions = (_called(columns, "text", [name]) for name in ("unit", "better"))
+    told = {column.name for column in (*named, units, directions) if column is not None}
+    beside = [
+        column
+        for column in columns
+        if column.name not in told and (column.kind != "number" or _is_place(column))
+    ]
     roles, values = Roles(), list[Column]()
-    for name in metric.values.unique(maintain_order=True):
-        rows = (metric.values == name).arg_true()
-        chosen = {column.name.strip().lower(): _rows_of(column, rows) for column in beside}
-        unit, better = (_only(chosen.pop(each, None)) for each in ("unit", "better"))
-        roles = _roles([column for column in chosen.values() if column.kind != "number" or _is_place(column)])
-        own, in_header = of_header(name)
-        numbers = replace(
-            _rows_of(value, rows), name=own, unit=unit or in_header or value.unit, in_header=True
-        )
-        roles.values = [numbers]
+    for rows in sorted(_groups([metric], len(places)), key=lambda group: int(group[0])):
+        roles = _roles([_rows_of(column, rows) for column in beside])
+        name, unit = of_header(str(metric.values[int(rows[0])]))
+        unit = _only(found, units, rows, name) or unit or value.unit
+        better = _only(found, directions, rows, name)
+        roles.values = [replace(_rows_of(value, rows), name=name, unit=unit, in_header=True)]
         direction = cast("Better", better) if better in {"higher", "lower"} else None
         _add_rows(found, roles, [places[int(row)] for row in rows], better=direction)
-        values.append(numbers)
+        values += roles.values
     roles.values = values
     _note_columns(found, roles, wide=False)
 
 
-def _rows_of(column: Column, rows: pl.Series) -> Column:
+def _rows_of(column: Column, rows: Indices) -> Column:
     """Return some rows of a column."""
-    new = {row: place for place, row in enumerate(rows)} if column.failed else {}
+    new = {int(row): place for place, row in enumerate(rows)} if column.failed else {}
     failed = {new[row]: why for row, why in column.failed.items() if row in new}
     return replace(column, values=column.values.gather(rows), failed=failed)
 
 
-def _only(column: Column | None) -> str:
-    """Return the text that a column has in each row; empty if it has several."""
-    return "" if column is None or not column.is_constant else str(column.values[0])
+def _only(found: Found, column: Column | None, rows: Indices, metric: str) -> str:
+    """Return the text that a column has in all rows of a metric; empty if it has none."""
+    texts = [] if column is None else column.values.gather(rows).unique(maintain_order=True).to_list()
+    if column is not None and len(texts) > 1:
+        raise AnalysisError(
+            f"{found.content.path}: {metric} has several texts in the column {column.name}: {', '.join(map(_text, texts[:2]))}",
+            hint="write the values of a metric in one unit, or give each unit its own metric",
+        )
+    return _text(texts[0]) if texts else ""
 
 
 def _is_place(column: Column) -> bool:
@@ -302,9 +317,9 @@ def _names_trials(column: Column, columns: Sequence[Column]) -> bool:
         return False
     others = [each for each in columns if each.kind == "text" and each is not column and not each.is_constant]
     groups = _groups(others, len(column.values)) if others else []
-    return all(
+    return bool(groups) and all(
         len(group) >= _SEVERAL and column.values.gather(group).n_unique() == len(group) for group in groups
-    ) and (bool(groups))
+    )
 
 
 def _sort_numbers(roles: Roles, numeric: Sequence[Column]) -> None:
@@ -503,7 +518,7 @@ def _level(name: str) -> str:
 
 def _add_summaries(found: Found, columns: Sequence[Column], roles: Roles, places: Sequence[int]) -> None:
     mean, deviation, count = _summary(columns) or (roles.values[0],) * 3
-    named = next((column for column in columns if column.name.lower() == "metric"), None)
+    named = _called(columns, "text", _NAMES)
     factors = [column for column in roles.factors if column not in (named, mean, deviation, count)]
     for row, line in enumerate(places):
         number = count.values[row]

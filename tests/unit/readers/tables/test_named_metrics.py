@@ -37,6 +37,20 @@ def test_each_metric_has_its_values_its_unit_and_its_direction():
     assert not {note.code for note in found.notes} & {"unit_unknown", "direction_unknown"}
 
 
+def test_a_metric_in_two_units_is_refused():
+    lines = [
+        f"cubic,t{trial},delay,{5 + trial},{unit}," for trial, unit in enumerate(("ms", "ms", "s", "ms"))
+    ]
+    with pytest.raises(AnalysisError, match="delay has several texts in the column unit: ms, s") as caught:
+        read(HEADER + "\n".join(lines) + "\n")
+    assert "one unit" in caught.value.hint
+
+
+def test_names_that_are_too_many_are_no_metrics():
+    lines = (f"m{number},{number / 7}" for number in range(1001))
+    assert {row.metric for row in read("metric,value\n" + "\n".join(lines) + "\n").rows} == {"value"}
+
+
 def test_all_metrics_without_a_unit_are_told():
     lines = (",".join(map(str, cells)) for cells in CELLS)
     found = read("scheme,trial,metric,value\n" + "\n".join(lines) + "\n")
