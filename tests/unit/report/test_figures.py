@@ -267,6 +267,15 @@ def test_the_title_of_an_axis_is_whole_however_long_it_is() -> None:
     said = " ".join("".join(text.itertext()) for text in drawn.iter(f"{SVG}tspan"))
     assert "…" not in "".join(drawn.itertext())
     assert [words for words in (across, up) if words not in said] == []
+    # A title that has room is one line, and an arrow does not stand alone.
+    (short,) = encodings.finished(points.encode(alt.X("a:Q", title=f"{'x' * 30} – better to the right →")))[
+        "encoding"
+    ].values()
+    assert short["title"] == f"{'x' * 30} – better to the right →"
+    (long,) = encodings.finished(points.encode(alt.X("a:Q", title=f"{'x' * 31} – better to the right →")))[
+        "encoding"
+    ].values()
+    assert long["title"] == ["x" * 31, "– better to the right →"]
 
 
 @pytest.mark.parametrize(

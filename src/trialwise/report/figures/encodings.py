@@ -38,7 +38,7 @@ _LETTER = 6.6
 _NARROW = 360
 """Width of a legend on a phone and in print, in pixels."""
 _NAMES = 190
-TITLE = 50
+TITLE = 54
 """Maximum characters of a line of an axis title, which is cut where it is longer than the theme's limit."""
 _COMPOSED = {"layer", "concat", "hconcat", "vconcat", "spec", "encoding"}
 """What a specification has its encodings in."""
@@ -171,10 +171,16 @@ def _break_titles(part: Any) -> None:  # noqa: ANN401
 
 
 def _lines(title: str | list[str] | None) -> str | list[str] | None:
-    lines = [
-        line for each in ([title] if isinstance(title, str) else title or ()) for line in wrap(each, TITLE)
-    ]
+    lines = [line for each in ([title] if isinstance(title, str) else title or ()) for line in _wrapped(each)]
     return lines if len(lines) > 1 else title
+
+
+def _wrapped(title: str) -> list[str]:
+    """Return the lines of a title; what says where better is has one of its own."""
+    if len(title) <= TITLE:
+        return [title]
+    what, dash, better = title.partition(" – better")
+    return wrap(what, TITLE) + ([f"{dash}{better}".strip()] if dash else [])
 
 
 def legend(
