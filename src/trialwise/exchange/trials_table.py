@@ -21,7 +21,7 @@ from trialwise.experiment.model import Measure
 from trialwise.numbers import counted
 from trialwise.readers.tables.columns import numbers_of
 from trialwise.readers.tables.dialect import Dialect
-from trialwise.readers.tables.table import Table, read_table
+from trialwise.readers.tables.table import Table, names_metrics, read_table
 from trialwise.readers.tables.text import LINE
 
 _UNITS = ("host", "boot", "build", "process")
@@ -157,7 +157,7 @@ def _metrics(
 ) -> Iterator[tuple[MetricFacts, str, pl.DataFrame]]:
     """Yield each metric with its column and rows: a column of values, or one part of it if a column names metrics."""
     for column in values:
-        named = "metric" in table.columns and column == "value"
+        named = names_metrics(table.columns, column)
         parts = table.partition_by("metric", maintain_order=True) if named else [table]
         for part in parts:
             name = str(part["metric"][0]) if named else column

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import polars as pl
-
 from trialwise.analysis.comparison.ranking import can_rank
 from trialwise.analysis.comparison.sides import matched
 from trialwise.analysis.effects.table import EffectColumns, read_effects_table
@@ -20,10 +18,12 @@ from trialwise.readers.distinguishing import told_apart
 from trialwise.readers.gathering import Group
 from trialwise.readers.tables.reader import TABLES
 from trialwise.readers.tables.roles import of_header
-from trialwise.readers.tables.table import read_table
+from trialwise.readers.tables.table import names_metrics, read_table
 
-_METRIC = "metric"
-"""The column of a long table that names metrics."""
+_VALUE = "value"
+"""The column of values of a long table whose rows name their metrics."""
+_MOST_METRICS = 8
+"""More are too many for a command that people read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +84,12 @@ def _of_columns(path: Path, trials: TrialSet) -> tuple[str, ...]:
     """Return the words of `effects` with the columns of a table that has a row for each trial; nothing if it is not such a one."""
     try:
         table = read_table(path)
-        metrics = (
-            tuple(table.frame[_METRIC].cast(pl.String).unique(maintain_order=True))
-            if _METRIC in table.columns
-            else ()
-        )
-        groups = tuple(name for name in _varying(trials) if name in table.columns and name != _METRIC)
+        named = names_metrics(table.columns, _VALUE)
+        metrics = tuple(trials.metrics) if named else ()
+        groups = tuple(name for name in _varying(trials) if name in table.columns)
         values = tuple(name for name in table.columns if of_header(name)[0] in trials.metrics)
-        if not groups:
+        values = (_VALUE,) if named else values
+        if not groups or len(metrics) > _MOST_METRICS:
             return ()
         found, _ = read_effects_table(path, EffectColumns(groups, values, metrics=metrics))
         factor_trials(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,11 @@ from trialwise.readers.tables.text import LINE, read_text
 
 _MAX_LISTED = 12
 _EVIDENCE_ROWS = 1000
+
+
+def names_metrics(columns: Collection[str], column: str) -> bool:
+    """Return True if the rows of a column of values are of the metrics that another column names."""
+    return column == "value" and "metric" in columns
 
 
 @dataclass(frozen=True)

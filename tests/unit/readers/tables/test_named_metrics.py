@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import in_process
 from trialwise.errors import AnalysisError
 from trialwise.readers.content import Content
 from trialwise.readers.register import recognised_table
@@ -63,6 +64,23 @@ def test_few_names_below_run_are_treatments(names):
     lines = [f"{run},{cc},{number}" for cc in ("cubic", "bbr") for number, run in enumerate(names, 3)]
     found = read("run,cc,seconds\n" + "\n".join(lines) + "\n")
     assert {row.treatment["run"] for row in found.rows} == set(names)
+
+
+def test_analyze_pools_no_metrics(tmp_path):
+    """All values would count as trials of one metric; compare takes the names as names."""
+    lines = (",".join(map(str, (*cells, *KNOWN[cells[2]]))) for cells in CELLS)
+    (tmp_path / "t.csv").write_text(HEADER + "\n".join(lines) + "\n")
+    for verb in ("analyze", "report"):
+        done = in_process.trialwise(verb, "t.csv", "--value", "value", "--group", "scheme", cwd=tmp_path)
+        assert (done.returncode, "holds several" in done.stderr, "import FILE -o DIR" in done.stderr) == (
+            7,
+            True,
+            True,
+        )
+    done = in_process.trialwise(
+        "compare", "t.csv", "--value", "value", "--group", "scheme", "--rank", cwd=tmp_path
+    )
+    assert all(metric in done.stdout for metric in KNOWN), done.stderr
 
 
 def test_the_table_that_import_writes_is_refused_since_its_samples_would_count_as_processes():
