@@ -17,7 +17,7 @@ from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Method, Metric
 from trialwise.readers.tables.columns import numbers_of
 from trialwise.readers.tables.dialect import Dialect
-from trialwise.readers.tables.table import Table, names_metrics, read_table
+from trialwise.readers.tables.table import Table, names_metrics, read_table, units_of
 from trialwise.readers.tables.times import holds_dates, time_columns, times_of, without_times_note
 
 _TRIAL, _ORDER, _TIME, _LEVEL = "\0trial", "\0order", "\0time", "missing"
@@ -60,11 +60,8 @@ def analyse_table(
         The file cannot be read, a column is missing, a value is not a number, or a column of values holds those of several metrics.
     """
     table = read_table(path, dialect, (*(metric.name for metric in metrics), *columns.named))
-    if any(names_metrics(table.columns, metric.name) for metric in metrics):
-        raise AnalysisError(
-            f"{path}: the column metric names the metric of each row, so that the column value holds several",
-            hint="trialwise import FILE -o DIR, and name DIR; or write a column for each metric",
-        )
+    for metric in metrics:
+        _check_alike(table, metric.name)
     notes = list(table.notes)
     columns = _with_time(table, columns, metrics, notes)
     table = _prepared(_timed(table, columns, notes), columns)
@@ -85,6 +82,20 @@ def analyse_table(
         notes=(*notes, *notes_of(analysed)),
         boots=(),
     )
+
+
+def _check_alike(table: Table, column: str) -> None:
+    """Check that a column of values holds those of one metric in one unit."""
+    if names_metrics(table.columns, column):
+        raise AnalysisError(
+            f"{table.path}: the column metric names the metric of each row, so that the column value holds several",
+            hint="trialwise import FILE -o DIR, and name DIR; or write a column for each metric",
+        )
+    if len(units := units_of(table.frame, column)) > 1:
+        raise AnalysisError(
+            f"{table.path}: the column {column} stands there in {' and '.join(units[:2])}",
+            hint="write the values in one unit",
+        )
 
 
 def _with_time(

@@ -21,7 +21,7 @@ from trialwise.experiment.model import Measure
 from trialwise.numbers import counted
 from trialwise.readers.tables.columns import numbers_of
 from trialwise.readers.tables.dialect import Dialect
-from trialwise.readers.tables.table import Table, names_metrics, read_table
+from trialwise.readers.tables.table import Table, names_metrics, read_table, units_of
 from trialwise.readers.tables.text import LINE
 
 _UNITS = ("host", "boot", "build", "process")
@@ -161,20 +161,13 @@ def _metrics(
         parts = table.partition_by("metric", maintain_order=True) if named else [table]
         for part in parts:
             name = str(part["metric"][0]) if named else column
-            units = _units_of(part) if column == "value" else []
+            units = units_of(part, column)
             if len(units) > 1:
                 notes.append(
                     f"{name} stands there in {' and '.join(units)}: left out; convert it to one unit"
                 )
                 continue
             yield MetricFacts(name, units[0] if units else ""), column, part
-
-
-def _units_of(part: pl.DataFrame) -> list[str]:
-    """Return the units in the column `unit`, if there is one."""
-    if "unit" not in part.columns:
-        return []
-    return [str(unit) for unit in part["unit"].drop_nulls().unique(maintain_order=True).to_list()]
 
 
 def _reduced(part: pl.DataFrame, metric: str, measure: Measure) -> pl.DataFrame:

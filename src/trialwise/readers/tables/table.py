@@ -26,6 +26,13 @@ def names_metrics(columns: Collection[str], column: str) -> bool:
     return column == "value" and "metric" in columns
 
 
+def units_of(rows: pl.DataFrame, column: str) -> list[str]:
+    """Return the units that a column `unit` gives the values of some rows, each once; none where there is no such column."""
+    if column != "value" or "unit" not in rows.columns:
+        return []
+    return [str(unit) for unit in rows["unit"].drop_nulls().unique(maintain_order=True).to_list()]
+
+
 @dataclass(frozen=True)
 class Table:
     """The columns of a file, as text for CSV, preceded by `LINE`; `where` is what `LINE` counts, line or row.

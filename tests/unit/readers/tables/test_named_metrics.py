@@ -83,6 +83,15 @@ def test_analyze_pools_no_metrics(tmp_path):
     assert all(metric in done.stdout for metric in KNOWN), done.stderr
 
 
+def test_analyze_pools_no_units(tmp_path):
+    rows = "".join(f"a,{number}.5,{number},{unit}\n" for number, unit in enumerate(("ms", "s", "ms")))
+    (tmp_path / "t.csv").write_text(f"scheme,value,other,unit\n{rows}{rows.replace('a,', 'b,')}")
+    for values in (("value",), ("value", "other")):
+        words = [word for name in values for word in ("--value", name)]
+        done = in_process.trialwise("analyze", "t.csv", "--group", "scheme", *words, cwd=tmp_path)
+        assert (done.returncode, "the column value stands there in ms and s" in done.stderr) == (7, True)
+
+
 def test_the_table_that_import_writes_is_refused_since_its_samples_would_count_as_processes():
     names = "file,path,row,treatment,metric,value,unit,better,status,where,levels,factors,summary,samples"
     with pytest.raises(AnalysisError, match="a table that trialwise import wrote") as caught:
