@@ -1,4 +1,4 @@
-"""Statistics, analysis, reports, the simulator and the readers, without what is built on Linux alone and what Unix alone has."""
+"""What analyses, reports, simulates and reads, without what is built on Linux alone, what Unix alone has, and extras."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import sys
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name in {"fcntl", "resource", "pty", "tty", "termios", "pwd", "grp"}:
+        unix = {"fcntl", "resource", "pty", "tty", "termios", "pwd", "grp"}
+        if name in unix | {"vl_convert", "typst", "zstandard", "distributed"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Missing())

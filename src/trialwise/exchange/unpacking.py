@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from trialwise.errors import AnalysisError
 from trialwise.exchange.tar_members import Content, TarError
+from trialwise.extras import module_of
 from trialwise.foreign_files import MEBIBYTE, megabytes
 
 if TYPE_CHECKING:
@@ -105,8 +106,7 @@ class _Zstd(io.RawIOBase):
     """The content of one frame of zstd after another, in bounded memory."""
 
     def __init__(self, packed: BinaryIO) -> None:
-        import zstandard
-
+        zstandard = module_of("zstd", "zstandard", "archives of zstd need zstandard")
         reader = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
         self._broken = zstandard.ZstdError
         self._content = reader.stream_reader(packed, read_size=_AT_ONCE, read_across_frames=True)

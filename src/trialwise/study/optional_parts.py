@@ -6,14 +6,19 @@ import sys
 from importlib.metadata import version
 
 from trialwise.errors import PlanError
-from trialwise.execution.tasks.clusters import CLUSTER_MODULES, require_dask
+from trialwise.extras import MODULES, require
 from trialwise.measurement.documents import OptionalPart
 from trialwise.trials.ns3.installation import ns3_installation
 
 
 def optional_parts() -> tuple[OptionalPart, ...]:
-    """Look for ns-3 and Dask where runs look for them, without loading them."""
-    return _ns3(), _dask()
+    """Look for ns-3 and the packages of extras where commands look for them, without loading them."""
+    return (
+        _ns3(),
+        _extra("cluster", "Dask", "run --cluster has simulated trials computed by it on many machines"),
+        _extra("print", "vl-convert", "it and typst write figures and reports as SVG, PNG and PDF"),
+        _extra("zstd", "zstandard", "it packs and reads archives .tar.zst"),
+    )
 
 
 def _ns3() -> OptionalPart:
@@ -25,10 +30,9 @@ def _ns3() -> OptionalPart:
     return OptionalPart(name, why, found.version, f"of {found.python}", None)
 
 
-def _dask() -> OptionalPart:
-    name, why = "Dask", "run --cluster has simulated trials computed by it on many machines"
+def _extra(extra: str, name: str, why: str) -> OptionalPart:
     try:
-        require_dask()
+        require(extra, f"{name} is not there")
     except PlanError as error:
         return OptionalPart(name, why, None, error.message, error.hint)
-    return OptionalPart(name, why, version(CLUSTER_MODULES[0]), f"of {sys.executable}", None)
+    return OptionalPart(name, why, version(next(iter(MODULES[extra].values()))), f"of {sys.executable}", None)

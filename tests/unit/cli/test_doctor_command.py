@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from trialwise import extras
 from trialwise.cli.doctor import doctor
-from trialwise.execution.tasks import clusters
 
 
 def optional(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, str | None]]:
@@ -55,7 +55,7 @@ def test_ns_3_that_is_not_there_comes_with_what_to_do(
 def test_dask_that_is_not_there_comes_with_the_extra_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    monkeypatch.setattr(clusters, "find_spec", lambda name: None if name == "distributed" else object())
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "distributed" else object())
     found = optional(capsys)["Dask"]
     assert found["version"] is None
     assert "trialwise[cluster]" in str(found["change"])

@@ -73,7 +73,7 @@ def test_without_a_configuration_it_says_where_that_stands(experiment: Path, tmp
 def test_without_the_extra_it_says_what_to_install(
     experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
 ):
-    find = "trialwise.execution.tasks.clusters.find_spec"
+    find = "trialwise.extras.find_spec"
     monkeypatch.setattr(find, lambda name: None if name == module else name)
     with pytest.raises(PlanError, match=rf"{module}\n.*trialwise\[cluster\]"):
         study.run(experiment, tmp_path / "cluster", cluster="tcp://host:1")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from trialwise.errors import PlanError, StoreError
 from trialwise.exchange.artifact.manifest import NAME, Known, identity_of, manifest_text
+from trialwise.extras import module_of
 from trialwise.foreign_files import open_foreign
 
 _AT_ONCE = 1 << 20
@@ -131,8 +132,7 @@ class _Hashed(io.RawIOBase):
 
 
 def _write_tar(path: Path, entries: Iterable[Entry], moment: float) -> None:
-    import zstandard
-
+    zstandard = module_of("zstd", "zstandard", f"{path.name} needs zstandard")
     packer = zstandard.ZstdCompressor(level=10, write_checksum=True)
     with (
         path.open("xb") as file,

@@ -7,7 +7,6 @@ import logging
 import socket
 from collections.abc import Callable, Generator
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 from trialwise.errors import PlanError, WorkerError
 from trialwise.execution.tasks.digests import computed_from, in_words
 from trialwise.execution.tasks.executor import Executor
+from trialwise.extras import require
 from trialwise.measurement.build import Build, own_build
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10.0
 NODE_SECONDS = 30.0
 """Maximum time until the first node of a cluster appears, in seconds."""
-CLUSTER_MODULES = ("distributed", "dask_jobqueue", "cryptography")
 _START = "start one with `dask scheduler`, and see that host, port and firewall are right"
 _CERTIFICATES = (
     "name, here and on every node, certificates of one authority in Dask's configuration (distributed.comm.tls) or in variables "
@@ -117,12 +116,7 @@ def _dask_silent() -> Generator[None]:
 
 def require_dask() -> None:
     """Raise PlanError if the extra `cluster` is not installed."""
-    for module in CLUSTER_MODULES:
-        if find_spec(module) is None:
-            raise PlanError(
-                f"--cluster needs Dask, and Python finds no {module}",
-                hint="pip install 'trialwise[cluster]', here and on every node",
-            )
+    require("cluster", "--cluster needs Dask", also=", here and on every node")
 
 
 def _require_certificates(address: str) -> None:
