@@ -163,9 +163,17 @@ install-c:
 clean:
 	rm -rf .venv target demo
 
-# Tables, schemas and the pages' own commands.
-docs: setup schemas
+# Tables, schemas, the pages' own commands, and the site: build/site. Links to elsewhere are listed, not tried.
+docs: setup schemas .venv/docs/.installed
 	$(BIN)/pytest -q tests/unit/docs
+	.venv/docs/bin/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env --conf-dir docs/site . build/site
+	.venv/docs/bin/python docs/site/links.py build/site
+
+.venv/docs/.installed: pyproject.toml constraints.txt
+	test -x .venv/docs/bin/python || $(PYTHON) -m venv .venv/docs
+	.venv/docs/bin/python -c 'import tomllib; print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"]))' > .venv/docs/requirements.txt
+	.venv/docs/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r .venv/docs/requirements.txt
+	@touch $@
 
 schemas: setup
 	$(BIN)/python docs/generate_reference.py

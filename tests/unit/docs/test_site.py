@@ -1,0 +1,45 @@
+"""The site's sources: every page is in its table of contents once, and no link leads nowhere; `make docs` builds it."""
+
+from __future__ import annotations
+
+import runpy
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+SITE = runpy.run_path(str(Path(__file__).parents[3] / "docs/site/links.py"))
+ROOT: Path = SITE["ROOT"]
+PAGES: list[Path] = list(SITE["pages"]())
+IN_MARKDOWN = [page for page in PAGES if page.suffix == ".md"]
+OUTSIDE_CONTENTS = {ROOT / "docs/index.md", ROOT / "docs/versions.md"}
+
+
+def test_every_page_is_in_the_table_of_contents_once():
+    listed = Counter(page for each in IN_MARKDOWN for page in SITE["listed_in"](each))
+    assert {page: n for page, n in listed.items() if n > 1} == {}
+    assert set(listed) == set(PAGES) - OUTSIDE_CONTENTS
+
+
+@pytest.mark.parametrize("folder", sorted({page.parent for page in IN_MARKDOWN}), ids=lambda path: path.name)
+def test_no_link_leads_nowhere(folder: Path):
+    dead = {page.name: list(SITE["dead_links"](page)) for page in IN_MARKDOWN if page.parent == folder}
+    assert {name: links for name, links in dead.items() if links} == {}
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# A head, *of* `two`\n[a](#a-head-of-two) [b](other.md) [c](#b) ![d](d.svg)\n\n    [e](code.md)\n"
+    )
+    assert list(SITE["dead_links"](page)) == ["other.md", "#b", "d.svg"]
+
+
+def test_a_built_page_loads_nothing_from_elsewhere(tmp_path: Path):
+    (tmp_path / "a.html").write_text(
+        '<p id="x"><a href="#x"></a><a href="b.html"></a><script src="https://c.example/d.js">'
+    )
+    assert [fault.split(": ")[1] for fault in SITE["faults"](tmp_path)] == [
+        "loads https://c.example/d.js",
+        "links to b.html",
+    ]
