@@ -22,8 +22,13 @@ COPIED = (
     "schemas",
     "examples",
     "crates",
+    "benches",
     "pyproject.toml",
     "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "RELEASING.md",
+    "SECURITY.md",
     "Cargo.toml",
     "Cargo.lock",
 )
