@@ -93,7 +93,6 @@ def run(copy: Path, *words: str, seconds: float = 600, **variables: str) -> subp
         **os.environ,
         "PYTHONPATH": str(copy / "src"),
         "PATH": f"{binary}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONDONTWRITEBYTECODE": "1",
         **variables,
     }
     return subprocess.run(

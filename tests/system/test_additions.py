@@ -29,15 +29,17 @@ def test_an_addition_touches_few_files(name: str):
     assert len(Addition(name).touched) <= MAX_FILES, sorted(Addition(name).touched)
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name not in RUST])
-def test_an_addition_in_python_works(name: str, tmp_path: Path):
-    addition, copy = Addition(name), copied(tmp_path)
-    addition.apply(copy)
+def test_additions_in_python_work_together(tmp_path: Path):
+    additions, copy = [Addition(name) for name in ALL if name not in RUST], copied(tmp_path)
+    for addition in additions:
+        addition.apply(copy)
     written = run(copy, sys.executable, "docs/generate_reference.py")
     assert written.returncode == 0, written.stderr
-    own = [str(path) for path in addition.new if path.name.startswith("test_")]
-    guards = [test for test in (*GUARDS[name], *DOCUMENTATION) if (copy / test).exists()]
-    tried = run(copy, "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *own, *guards)
+    own = [str(path) for addition in additions for path in addition.new if path.name.startswith("test_")]
+    assert len(own) >= len(additions)
+    guards = [test for addition in additions for test in GUARDS[addition.name]]
+    tests = [*own, *guards, *(test for test in DOCUMENTATION if (copy / test).exists())]
+    tried = run(copy, "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests)
     assert tried.returncode == 0, tried.stdout[-4000:]
 
 
