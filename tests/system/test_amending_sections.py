@@ -43,6 +43,41 @@ measure = "mean"
 series = 1
 rounds = 1
 """
+NETWORK = """5 1 4
+4
+""" + "".join(f"{host} 4 RATE 1us 0\n" for host in range(4))
+NET = """
+[experiment]
+name = "bench"
+[factors]
+scheme = ["hpcc"]
+[trial]
+kind = "simulation"
+scheme = "{scheme}"
+topology = "a.txt"
+workload = { sizes = "fixed:100kB", load = "30%", duration = "100us" }
+[metrics.throughput]
+quantity = "throughput"
+measure = "mean"
+[design]
+series = 1
+rounds = 1
+"""
+
+
+def meta(bench: Bench) -> dict[str, str]:
+    """The facts in the ledger."""
+    ledger = Ledger.open(bench.directory / "ledger.sqlite", read_only=True)
+    try:
+        return dict(ledger.meta())
+    finally:
+        ledger.close()
+
+
+def throughput(bench: Bench) -> dict[str, float]:
+    """The mean throughput of each treatment that counts."""
+    (metric,) = study.analyse(bench.directory).metrics
+    return {trial.treatment: trial.value or 0.0 for trial in metric.trials}
 
 
 def amended(bench: Bench) -> tuple[list[str], list[str]]:
@@ -80,16 +115,94 @@ def test_trials_run_otherwise_in_an_epoch_of_their_own(
 
 
 @pytest.mark.parametrize(
-    "key", ['runtime = "3s"', 'scheme = "udp-newreno"', 'path = { rate = "6Mbit/s", delay = "28ms" }']
+    ("old", "new"),
+    [
+        ('runtime = "2s"', 'runtime = "1s"'),
+        ('path = { rate = "12Mbit/s"', 'path = { rate = "6Mbit/s"'),
+        ("[design]", '[design]\norder = "fixed"'),
+    ],
 )
-def test_what_figures_of_finished_trials_are_computed_from_stays(bench: Bench, key: str):
+def test_trials_that_become_others_are_laid_out_anew_and_the_rest_is_set_apart(
+    bench: Bench, old: str, new: str
+):
+    text = PATH.replace('packets = "drop"\n', "")
+    bench.file.write_text(text)
+    assert bench.run().counts == {"finished": 1}
+    first = bench.rows()[0]
+    bench.file.write_text(text.replace(old, new))
+    with pytest.raises(PlanError, match="began with another plan"):
+        bench.run(extend=True)
+    assert bench.run(amend=True).counts == {"finished": 2}
+    rows = bench.rows()
+    assert [(row.series, row.epoch) for row in rows] == [(1, 1), (2, 2)]
+    assert rows[0] == first
+    found = study.analyse(bench.directory)
+    assert (found.counts, found.series) == ({"finished": 1}, ("2",))
+    assert any("1 finished trial of series 1 ran as the file was before" in note for note in found.notes)
+    assert found.path is not None
+    assert (found.path.runtime, found.path.recorded) == (1.0 if "1s" in new else 2.0, 1)
+    assert meta(bench)["experiment until series 1"] == text
+    assert bench.compute("status", bench.directory, "--check").returncode == 0
+
+
+def test_a_network_and_schemes_that_become_others_are_frozen_beside_the_first(bench: Bench):
+    for name, rate in (("a.txt", 10), ("b.txt", 40)):
+        (bench.folder / name).write_text(NETWORK.replace("RATE", f"{rate}Gbps"))
+    bench.file.write_text(NET)
+    bench.run()
+    slow = throughput(bench)
+    bench.file.write_text(NET.replace("a.txt", "b.txt").replace('["hpcc"]', '["hpcc", "dcqcn"]'))
+    assert bench.run(amend=True).counts == {"finished": 3}
+    assert set(throughput(bench)) == {"scheme=hpcc", "scheme=dcqcn"}
+    assert throughput(bench)["scheme=hpcc"] > 2 * slow["scheme=hpcc"]
+    assert (bench.directory / "a.txt").read_text() != (bench.directory / "b.txt").read_text()
+    (bench.folder / "b.txt").write_text(NETWORK.replace("RATE", "20Gbps"))
+    bench.file.write_text(bench.file.read_text().replace("100us", "200us"))
+    with pytest.raises(PlanError, match=r"b\.txt: is another file than the one of this name") as caught:
+        bench.run(amend=True)
+    assert caught.value.hint == "give it another name, so that both are kept"
+
+
+def test_a_metric_of_a_simulation_may_come_and_counts_those_that_lack_it(bench: Bench):
+    (bench.folder / "a.txt").write_text(NETWORK.replace("RATE", "10Gbps"))
+    bench.file.write_text(NET)
+    bench.run()
+    text = NET.replace("[design]", '[metrics.fct]\nquantity = "fct"\n[design]')
+    bench.file.write_text(text.replace("rounds = 1", "rounds = 2"))
+    with pytest.raises(PlanError, match="began with another plan"):
+        bench.run(extend=True)
+    assert bench.run(extend=True, reread=True).counts == {"finished": 2}
+    found = study.analyse(bench.directory)
+    assert [len(metric.trials) for metric in found.metrics] == [2, 1]
+    assert any("0 of 1 finished trial" in note and "fct" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('name = "bench"', 'name = "bench"\nseed = 5', "experiment.seed: the order of the rounds"),
+        ('engine = "simulated"', 'engine = "emulated"', "trial.engine: computed, emulated and real trials"),
+        ("[trial]", "[factors]\nscheme = ['udp-cubic']\n[trial]", "factors: finished trials have no level"),
+        (
+            "[design]\nseries = 1\nrounds = 1",
+            "stop = { precision = '5%', of = 'mean' }\n[design]\norder = 'fixed'\nrounds = 60",
+            "a rule has looked at these trials",
+        ),
+    ],
+)
+def test_another_experiment_is_refused_with_the_reason_and_what_to_do(
+    bench: Bench, old: str, new: str, why: str
+):
     bench.file.write_text(PATH)
     bench.run()
-    name = key.partition(" ")[0]
-    lines = [key if line.startswith(f"{name} =") else line for line in PATH.splitlines()]
-    bench.file.write_text("\n".join(lines))
-    with pytest.raises(PlanError, match="began with another plan"):
+    text = PATH.replace(old, new)
+    bench.file.write_text(
+        text.replace('scheme = "udp-cubic"', 'scheme = "{scheme}"') if "factors" in new else text
+    )
+    with pytest.raises(PlanError, match="began with another plan") as caught:
         bench.run(amend=True)
+    assert why in str(caught.value.hint)
+    assert "start a new experiment with --directory" in str(caught.value.hint)
 
 
 def test_claims_about_results_change_no_trial_and_what_is_kept_begins_an_epoch(bench: Bench):

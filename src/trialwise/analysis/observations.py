@@ -11,6 +11,7 @@ import numpy as np
 from trialwise.analysis.progress import Progress
 from trialwise.arrays import Array
 from trialwise.experiment.model import Experiment, Level, Metric
+from trialwise.numbers import counted
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Status, TrialRow
@@ -40,8 +41,8 @@ class Observation:
 class StoreObservations:
     """Reads the observations of an experiment directory, metric by metric; `told` is called with the number of trials read.
 
-    `dropped` names the trials excluded because their treatments were dropped from the file; None if there are none. The first
-    `closed` series ran with other treatments than the file has now.
+    `dropped` names the trials excluded because their treatments were dropped from the file, or because they are set apart; None if
+    there are none. The first `closed` series ran with other treatments than the file has now.
     """
 
     def __init__(
@@ -53,9 +54,13 @@ class StoreObservations:
     ) -> None:
         self._experiment = experiment
         self._directory = directory
-        rows = ledger.trials()
+        rows = ledger.present_trials()
         self.rows = tuple(row for row in rows if experiment.includes(row.factors))
-        self.dropped = dropped_text(row for row in rows if not experiment.includes(row.factors))
+        left_out = (
+            apart_text(ledger),
+            dropped_text(row for row in rows if not experiment.includes(row.factors)),
+        )
+        self.dropped = "; ".join(text for text in left_out if text) or None
         self.closed = ledger.closed_series()
         self._ledger = ledger
         self._told = told
@@ -147,6 +152,19 @@ def dropped_text(rows: Iterable[TrialRow]) -> str | None:
         return None
     named = ", ".join(f"{name} ({number} finished)" for name, number in counts.items())
     return f"trials of treatments that were dropped from the file are left out: {named}"
+
+
+def apart_text(ledger: Ledger) -> str | None:
+    """Count the finished trials that are set apart; None if there are none."""
+    apart = ledger.apart_series()
+    number = sum(row.series <= apart and not row.warmup for row in ledger.trials("finished")) if apart else 0
+    if not number:
+        return None
+    which = "series 1" if apart == 1 else f"series 1 to {apart}"
+    return (
+        f"{counted(number, 'finished trial')} of {which} ran as the file was before it was amended: set apart, they stay in the "
+        "ledger and count nowhere"
+    )
 
 
 def _single(value: float | None) -> Array:

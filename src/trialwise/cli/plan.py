@@ -131,7 +131,7 @@ def _begun(directory: Path) -> Known:
 
     experiment, _, ledger = study.open_directory(directory)
     experiment = inheriting(experiment, ledger.meta())
-    measured = measured_times(experiment, ledger.trials())
+    measured = measured_times(experiment, ledger.present_trials())
     known = lanes(ledger) if has_lanes(ledger) else ()
     ledger.close()
     return experiment, measured or stated_times(experiment), known

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from trialwise.design.plan import plan_digest
 from trialwise.execution.rereading import Found, found_text, is_kept
-from trialwise.experiment.amendable import Effect, differences, effect_of
+from trialwise.experiment.amendable import Effect, differences, effect_of, refusals
 from trialwise.experiment.file.sections import keys_of
 from trialwise.experiment.model import (
     Convergence,
@@ -45,7 +45,7 @@ class Changes:
     """The changes as text, the metrics to read of finished trials, and whether trials run differently from now on.
 
     `is_of_claims`: claims were chosen with data at hand. `lays_out`: rounds have other treatments than before, so
-    they are laid out anew, in new series.
+    they are laid out anew, in new series. `sets_apart`: trials before are of another kind than those that follow, and count no longer.
     """
 
     words: tuple[str, ...]
@@ -54,6 +54,7 @@ class Changes:
     changes_treatments: bool = False
     is_of_claims: bool = False
     lays_out: bool = False
+    sets_apart: bool = False
 
     @property
     def text(self) -> str:
@@ -64,22 +65,20 @@ class Changes:
 def amendment(
     before: Experiment, now: Experiment, *, partly: bool = False, otherwise: bool = False
 ) -> Changes | None:
-    """Describe how a file differs from the one before; None if the difference affects finished trials.
+    """Describe how a file differs from the one before; None if that is refused, or has to be asked for.
 
     `partly`: metrics may be new, or be read otherwise, of which finished trials have nothing. `otherwise`: trials may run differently
-    from now on.
+    from now on, or become others altogether, which sets finished ones apart.
     """
     known = {metric.name: metric for metric in before.metrics}
     sources = {metric.source.key for metric in before.metrics}
     to_read = tuple(metric for metric in now.metrics if metric.source.key not in sources)
     if plan_digest(_with_what_may_change(before, now, otherwise=otherwise)) != plan_digest(before):
-        return None
+        return _apart(before, now) if otherwise and not why_refused(before, now) else None
     if not all(_may_come(metric, known.get(metric.name), before, partly=partly) for metric in to_read):
         return None
-    if now.trial.traits.computed and not _are_equally_read(before, now):
-        return None
     came, went = _levels(now, before), _levels(before, now)
-    if (came or went) and not _may_change_treatments(now):
+    if (came or went) and stops_by_itself(now):
         return None
     of_trials = [*_trial_words(before, now, {"epoch"}), *(_conditions(before, now) if otherwise else ())]
     of_trials += [f"factors.{name}: {level} is new" for name, level in came]
@@ -100,6 +99,28 @@ def amendment(
     return Changes((*of_trials, *words), to_read, bool(of_trials), bool(came or went), bool(claims), lays_out)
 
 
+def why_refused(before: Experiment, now: Experiment) -> tuple[str, ...]:
+    """Say why no option lets a directory go on with a file whose treatments or trials are others; nothing if one does."""
+    found = refusals(before, now)
+    lays_out = (
+        any(each.effect == "apart" for each in differences(before, now)) or before.factors != now.factors
+    )
+    if lays_out and (stops_by_itself(before) or stops_by_itself(now)):
+        return (
+            *found,
+            "a rule has looked at these trials to stop by them: take stop out of [design] and of metrics first",
+        )
+    return found
+
+
+def _apart(before: Experiment, now: Experiment) -> Changes:
+    """Describe a file by which trials become others."""
+    found = differences(before, now)
+    is_of_claims = any(each.effect == "claims" for each in found)
+    words = tuple(each.text for each in found) or ("factors: another file to draw from",)
+    return Changes(words, (), True, True, is_of_claims, lays_out=True, sets_apart=True)
+
+
 def event_of(change: Changes, found: Sequence[Found], finished: int, further: str = "") -> Event:
     """Describe the change for the ledger, with what `read_again` found and the effect on the plan.
 
@@ -117,8 +138,10 @@ def event_of(change: Changes, found: Sequence[Found], finished: int, further: st
 
 def line_of(change: Changes, event: Event) -> str:
     """Say in one line what was changed."""
-    return f"the experiment file was changed: {event.text}" + (
-        "; the rounds that follow are series of their own" if change.is_of_trials else ""
+    return (
+        f"the experiment file was changed: {event.text}"
+        + ("; the rounds that follow are series of their own" if change.is_of_trials else "")
+        + (", and what was measured before is set apart" if change.sets_apart else "")
     )
 
 
@@ -214,23 +237,9 @@ def _key(level: Level) -> tuple[type, Level]:
     return type(level), level
 
 
-def _may_change_treatments(experiment: Experiment) -> bool:
-    """Return True if no files were frozen per treatment, and no rule needs the treatments to decide when to stop."""
-    return experiment.trial.traits.changes_treatments and not stops_by_itself(experiment)
-
-
 def _may_come(metric: Metric, before: Metric | None, experiment: Experiment, *, partly: bool) -> bool:
     """Return True if finished trials do not keep a metric from being read, by this name, from now on."""
-    if partly:
-        return metric.source.traits.of_program
-    return before is None and is_kept(metric, experiment)
-
-
-def _are_equally_read(before: Experiment, now: Experiment) -> bool:
-    """Return True if the metrics are the same but for what is claimed of them."""
-    return [(each.name, each.source, each.measure) for each in before.metrics] == [
-        (each.name, each.source, each.measure) for each in now.metrics
-    ]
+    return partly or (before is None and is_kept(metric, experiment))
 
 
 def _metrics_words(before: Experiment, now: Experiment) -> Iterator[str]:

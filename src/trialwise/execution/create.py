@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import tomlkit
@@ -12,7 +12,7 @@ import tomlkit
 from trialwise import __version__
 from trialwise.design.plan import Plan, plan_digest
 from trialwise.errors import PlanError, StoreError
-from trialwise.execution.amending import HINT, Changes, amendment, event_of, line_of
+from trialwise.execution.amending import HINT, Changes, amendment, event_of, line_of, why_refused
 from trialwise.execution.replanning import Began, Step, difference_of, replanned
 from trialwise.execution.rereading import found_text, keep_found, read_again
 from trialwise.execution.session import new_identity
@@ -28,6 +28,8 @@ from trialwise.store.records import PLAN, Amendment
 from trialwise.store.user import user_name
 from trialwise.trials.surroundings import FACT, STATED
 
+Attachments = Callable[[Sequence[Mapping[str, Level]]], Iterable[tuple[str, Path]]]
+"""Of the factors of trials, the files to freeze: relative names and paths."""
 _ASKED = "read again with --reread"
 _FROZEN = "experiment"
 """Key of `meta` for the text of the experiment file that the directory began with."""
@@ -83,12 +85,14 @@ def resume(
     extend: bool,
     reread: bool = False,
     amend: bool = False,
+    attachments: Attachments = lambda _: (),
     tell: Callable[[str], None] = lambda _: None,
 ) -> Ledger:
     """Open the ledger of an experiment that has begun; its plan must be that of `experiment`, or an amended one.
 
     `amend`: trials may run differently from now on, in a new epoch. `reread`: every metric is read from what was kept of finished
-    trials that lack it, where that is possible. `tell` receives one line that says what was amended, or read.
+    trials that lack it, where that is possible. `attachments` checks what is to run with these factors, and names the files to freeze.
+    `tell` receives one line that says what was amended, or read.
 
     Raises
     ------
@@ -98,7 +102,15 @@ def resume(
     ledger = directory.ledger(read_only=False)
     try:
         _check_same_plan(
-            text, experiment, directory, ledger, extend=extend, reread=reread, amend=amend, tell=tell
+            text,
+            experiment,
+            directory,
+            ledger,
+            extend=extend,
+            reread=reread,
+            amend=amend,
+            attachments=attachments,
+            tell=tell,
         )
         if ledger.fact("folder") != str(experiment.folder):
             ledger.set_meta("folder", str(experiment.folder))
@@ -123,7 +135,11 @@ def began_with(directory: ExperimentDirectory, text: str) -> Experiment:
 
 def factors_of(plan: Plan) -> list[dict[str, Level]]:
     """Return the distinct factors of all planned trials, including sampled ones."""
-    distinct = {tuple(trial.factors.items()): trial.factors for trial in plan.trials}
+    return _distinct(trial.factors for trial in plan.trials)
+
+
+def _distinct(all_factors: Iterable[Mapping[str, Level]]) -> list[dict[str, Level]]:
+    distinct = {tuple(factors.items()): factors for factors in all_factors}
     return [dict(factors) for factors in distinct.values()]
 
 
@@ -142,17 +158,29 @@ def _freeze(
         directory.write_durably(name, source.read_bytes())
 
 
-def _freeze_further(experiment: Experiment, directory: ExperimentDirectory) -> None:
-    """Copy a file of streams that an amended file names; raise PlanError if another one stands under its name."""
-    for name, source in _stream_files(experiment):
-        content = source.read_bytes()
-        if not (directory.path / name).exists():
-            directory.write_durably(name, content)
-        elif (directory.path / name).read_bytes() != content:
+def _freeze_further(
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    attachments: Iterable[tuple[str, Path]],
+    *,
+    sets_apart: bool,
+) -> None:
+    """Copy the files that an amended experiment names, as `_freeze` does; raise PlanError if another one stands under its name."""
+    drawn = _drawn_files(experiment) if sets_apart else ()
+    copies = ((frozen_name(name), source) for name, source in attachments)
+    new = {name: source.read_bytes() for name, source in (*drawn, *_stream_files(experiment), *copies)}
+    for name, content in new.items():
+        path = directory.path / name
+        if path.exists() and path.read_bytes() != content:
             raise PlanError(
-                f"measurement.config: {source} is another file than the one that finished trials were collected by",
+                f"{name}: is another file than the one of this name that finished trials used",
                 hint="give it another name, so that both are kept",
             )
+    for name, content in new.items():
+        path = directory.path / name
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            directory.write_durably(name, content)
 
 
 def _stream_files(experiment: Experiment) -> Iterator[tuple[str, Path]]:
@@ -178,6 +206,7 @@ def _check_same_plan(
     extend: bool,
     reread: bool,
     amend: bool,
+    attachments: Attachments,
     tell: Callable[[str], None],
 ) -> None:
     meta = ledger.meta()
@@ -190,10 +219,18 @@ def _check_same_plan(
         and (change := amendment(before, experiment, partly=reread, otherwise=amend)) is None
     ):
         difference = difference_of(before_text, text) or _drawn_difference(experiment, directory)
-        raise PlanError(f"{directory.path}: this directory began with another plan\n{difference}", hint=HINT)
+        refused = why_refused(before, experiment)
+        hint = (
+            "; ".join((*refused, "put the file back, or start a new experiment with --directory"))
+            if refused
+            else HINT
+        )
+        raise PlanError(f"{directory.path}: this directory began with another plan\n{difference}", hint=hint)
     if meta.get("version") == __version__ and digest != meta.get("plan"):
         _explain(before, before_text, str(meta.get("plan")), directory, tell)
     to_read = experiment.metrics if reread else () if change is None else change.metrics
+    if change is not None and change.sets_apart:
+        to_read = ()
     found = read_again(to_read, experiment, directory, ledger, partly=reread)
     step = replanned(
         Began(before, before_text, directory.path), experiment, text, ledger, change, extend=extend
@@ -205,8 +242,10 @@ def _check_same_plan(
         return
     step = step or Step()
     event = None if change is None else event_of(change, found, ledger.count(["finished"]), step.text)
+    of_trials = change is not None and change.is_of_trials
+    files = attachments(_distinct(row.factors for row in step.rows)) if of_trials and step.rows else ()
+    _freeze_further(experiment, directory, files, sets_apart=change is not None and change.sets_apart)
     keep_found(found, experiment, directory, ledger, _ASKED if change is None else change.text)
-    _freeze_further(experiment, directory)
     directory.write_durably(EXPERIMENT, text.encode())
     ledger.extend(
         step.rows,

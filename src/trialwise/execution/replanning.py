@@ -29,7 +29,7 @@ from trialwise.experiment.stopping import goals_of
 from trialwise.numbers import counted
 from trialwise.store.directory import EXPERIMENT
 from trialwise.store.ledger import Ledger
-from trialwise.store.ledger_facts import CLOSED
+from trialwise.store.ledger_facts import APART, CLOSED, FILE_OF_SERIES
 from trialwise.store.records import NOT_BEGUN, Event, TrialRow
 
 _MAX_DIFFERENCE = 60
@@ -68,12 +68,12 @@ def replanned(
     if change is not None and change.changes_treatments:
         _reclaim(began, ledger)
     if change is not None and change.lays_out:
-        if not extend:
+        if not (extend or change.sets_apart):
             raise PlanError(
                 f"{began.path}: the treatments differ from the plan that began here\n{difference_of(began.text, text)}",
                 hint="add --extend to lay out the rounds anew with the present treatments; finished trials stay",
             )
-        return _anew(experiment, ledger)
+        return _anew(experiment, ledger, began.text if change.sets_apart else None)
     step = _of_sizes(began, experiment, text, ledger, extend=extend)
     dropped = [row for row in ledger.trials() if not experiment.includes(row.factors)]
     if change is None or not dropped:
@@ -109,8 +109,11 @@ def _reclaim(began: Began, ledger: Ledger) -> None:
         )
 
 
-def _anew(experiment: Experiment, ledger: Ledger) -> Step:
-    """Close the series that have begun, and lay out those of the plan after them."""
+def _anew(experiment: Experiment, ledger: Ledger, before: str | None) -> Step:
+    """Close the series that have begun, and lay out those of the plan after them.
+
+    With the text of the file `before`, they are set apart, and the text is kept.
+    """
     rows = ledger.trials()
     withdrawn = [row for row in rows if row.status in NOT_BEGUN]
     begun = [row for row in rows if row.status not in NOT_BEGUN]
@@ -122,10 +125,15 @@ def _anew(experiment: Experiment, ledger: Ledger) -> Step:
     if closed:
         finished = sum(row.status == "finished" for row in begun)
         which = "series 1 is" if closed == 1 else f"series 1 to {closed} are"
-        words.insert(0, f"{which} closed with {_trials(finished, 'finished')}")
-    if dropped := _stays([row for row in begun if not experiment.includes(row.factors)]):
+        words.insert(
+            0, f"{which} {'closed' if before is None else 'set apart'} with {_trials(finished, 'finished')}"
+        )
+    if before is None and (dropped := _stays([row for row in begun if not experiment.includes(row.factors)])):
         words.append(dropped)
-    return Step(further, withdrawn, {**meta, CLOSED: str(closed)}, text="; ".join(words))
+    meta |= {CLOSED: str(closed)}
+    if before is not None:
+        meta |= {APART: str(closed), FILE_OF_SERIES.format(closed): before}
+    return Step(further, withdrawn, meta, text="; ".join(words))
 
 
 def _stays(dropped: Sequence[TrialRow]) -> str:

@@ -58,7 +58,7 @@ def _parts(ledger: Ledger, sources: Sequence[str], size: int) -> Iterator[_Part]
     values: dict[tuple[int, int], list[_Value]] = {}
     for number, attempt, source, value, _, file in ledger.values(sources):
         values.setdefault((number, attempt), []).append((source, value, file))
-    rows = ledger.trials("finished")
+    rows = ledger.present_trials("finished")
     for first in range(0, len(rows), size):
         yield [(row, values.get((row.number, row.attempt), [])) for row in rows[first : first + size]]
 

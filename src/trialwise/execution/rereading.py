@@ -81,7 +81,7 @@ def read_again(
     PlanError
         A metric cannot be read from what was kept of a trial; not if `partly`, which counts the trial as one without it.
     """
-    rows = ledger.trials("finished", "excluded")
+    rows = ledger.present_trials("finished", "excluded")
     by_source = {metric.source.key: metric for metric in reversed(metrics)}
     held = {(number, attempt, source) for number, attempt, source, *_ in ledger.values(list(by_source))}
     return [

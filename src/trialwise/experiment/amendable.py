@@ -12,7 +12,7 @@ from trialwise.experiment.model import Experiment
 from trialwise.experiment.toml_writing import Value, toml_key, toml_value
 from trialwise.experiment.writing import write_experiment
 
-Effect = Literal["nothing", "claims", "rule", "reread", "trials", "epoch", "asked epoch", "refused"]
+Effect = Literal["nothing", "claims", "rule", "reread", "trials", "epoch", "asked epoch", "apart", "refused"]
 """What follows, from the least to the most."""
 
 WORDS: Mapping[Effect, str] = {
@@ -23,15 +23,26 @@ WORDS: Mapping[Effect, str] = {
     "trials": "trials are added or withdrawn; finished ones stay; --extend",
     "epoch": "trials run differently from now on: a new epoch, whose rounds are series of their own",
     "asked epoch": "trials run differently from now on: a new epoch, whose rounds are series of their own; --amend",
+    "apart": "trials become others: the rounds are laid out anew in series of their own, and trials before are set apart; --amend",
     "refused": "another experiment: refused",
 }
+_SEVERAL_KINDS = (
+    "computed, emulated and real trials, and those that share a process, are not of one experiment"
+)
+_REASONS: Mapping[str, str] = {
+    "experiment.seed": "the order of the rounds and the seed of each trial come from it",
+    "trial.kind": "trials of another kind have other metrics, and run otherwise from the start",
+    "trial.process": _SEVERAL_KINDS,
+    "trial.engine": _SEVERAL_KINDS,
+}
+"""Why a change of a key makes the directory another experiment altogether."""
 
 _METRICS: Mapping[str, Effect] = {
     **dict.fromkeys(
         ("resource", "stdout", "file", "json", "csv", "pattern", "matches", "time", "value"), "reread"
     ),
     **dict.fromkeys(
-        ("instrument", "source", "service", "quantity", "flow", "bin", "sizes", "phase"), "refused"
+        ("instrument", "source", "service", "quantity", "flow", "bin", "sizes", "phase"), "reread"
     ),
     **dict.fromkeys(("unit", "better"), "nothing"),
     **dict.fromkeys(("measure", "convergence", "kpi", "variability", "limits"), "claims"),
@@ -55,32 +66,30 @@ _TRIAL: Mapping[str, Mapping[str, Effect]] = {
     },
     "python": {**_PROGRAM, **dict.fromkeys(("timeout", "pass", "secret", "call"), "asked epoch")},
     "path": {
-        **dict.fromkeys(
-            ("kind", "path", "runtime", "engine", "scheme", "load", "flows", "interval", "warmup", "process"),
-            "refused",
-        ),
+        **dict.fromkeys(("kind", "engine", "process"), "refused"),
+        **dict.fromkeys(("path", "runtime", "scheme", "load", "flows", "interval", "warmup"), "apart"),
         **dict.fromkeys(("packets", "lateness", "environment"), "asked epoch"),
         "retry": "nothing",
     },
     "simulation": {
+        **dict.fromkeys(("kind", "process"), "refused"),
+        **dict.fromkeys(("scheme", "topology", "workload", "network", "controller", "mode"), "apart"),
         **dict.fromkeys(
-            ("kind", "scheme", "topology", "workload", "network", "controller", "mode"), "refused"
+            ("engine", "routes", "warmup", "cooldown", "sampling", "records", "runtime"), "apart"
         ),
-        **dict.fromkeys(("engine", "routes", "warmup", "cooldown", "sampling", "records"), "refused"),
-        **dict.fromkeys(("runtime", "process"), "refused"),
         "timeout": "asked epoch",
     },
 }
-"""Of a path and of a simulation, the keys stay from which figures and files of finished trials are computed again."""
+"""Figures of paths and simulations are computed again from the keys: trials with other ones are set apart."""
 SECTIONS: Mapping[str, Mapping[str, Effect] | Effect] = {
     "experiment": {"name": "nothing", "description": "nothing", "seed": "refused"},
     "factors": "trials",
     "metrics": _METRICS,
     "results": {**dict.fromkeys(("format", "from", "keep"), "asked epoch"), "metrics": "claims"},
     "design": {
-        **dict.fromkeys(("order", "span", "robustness", "warmup_trials", "unseen"), "refused"),
+        **dict.fromkeys(("order", "span", "robustness", "warmup_trials"), "apart"),
         **dict.fromkeys(("series", "rounds"), "trials"),
-        "between": "nothing",
+        **dict.fromkeys(("between", "unseen"), "nothing"),
         **dict.fromkeys(("stop", "looks", "pilot", "max_trials", "budget", "base"), "rule"),
     },
     "reset": "asked epoch",
@@ -88,9 +97,7 @@ SECTIONS: Mapping[str, Mapping[str, Effect] | Effect] = {
     "workers": "nothing",
     "measurement": "asked epoch",
     "instrumentation": "asked epoch",
-    "schemes": "refused",
-    "paths": "refused",
-    "tilts": "refused",
+    **dict.fromkeys(("schemes", "paths", "tilts"), "apart"),
 }
 
 
@@ -142,6 +149,22 @@ def differences(before: Experiment, now: Experiment) -> tuple[KeyChange, ...]:
         for key in {**then, **later}
         if then.get(key) != later.get(key)
     )
+
+
+def refusals(before: Experiment, now: Experiment) -> tuple[str, ...]:
+    """Say why two experiments cannot be in one directory, a line for each reason; nothing if they can."""
+    found = [
+        f"{each.key}: {_REASONS.get(each.key, 'what follows from it is not known')}"
+        for each in differences(before, now)
+        if each.effect == "refused"
+    ]
+    if [each.name for each in before.factors] != [each.name for each in now.factors]:
+        found.append(
+            "factors: finished trials have no level of a factor that comes, and are not told apart by one that goes"
+        )
+    if not found and before.trial.traits.runs != now.trial.traits.runs:
+        found.append(f"trial: {_SEVERAL_KINDS}")
+    return tuple(found)
 
 
 def _written(experiment: Experiment) -> Iterator[tuple[tuple[str, ...], str]]:

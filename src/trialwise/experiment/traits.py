@@ -55,8 +55,6 @@ class Traits:
         Seconds at the start and end of the workload's duration whose flows are not counted.
     own_namespaces
         Each trial creates its own namespaces.
-    changes_treatments
-        Levels may be added and dropped while the experiment runs, because no files are frozen for each treatment.
     kept
         Parts of a finished trial that are kept and can be read again: "output", "file".
     here_only
@@ -75,7 +73,6 @@ class Traits:
     flow_records: Literal["keep", "drop"] | None = None
     set_apart: tuple[float, float] = (0.0, 0.0)
     own_namespaces: bool = False
-    changes_treatments: bool = False
     kept: frozenset[str] = frozenset()
     here_only: str = "it runs on this machine only"
 

@@ -132,7 +132,6 @@ class CommandTrial(Trial):
         """Traits of a program, whose output is stored."""
         return Traits(
             runs="trialwise.trials.command:CommandKind",
-            changes_treatments=True,
             kept=frozenset({"output"} if self.keeps_failed or not self.keep else {"output", "file"}),
             here_only="",
         )
@@ -202,7 +201,6 @@ class PythonTrial(Trial):
             if shared
             else "trialwise.trials.python:PythonKind",
             shares_processes=shared,
-            changes_treatments=True,
             here_only="the callable would need Trialwise there",
         )
 

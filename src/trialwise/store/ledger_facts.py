@@ -37,6 +37,10 @@ _AMENDED: frozenset[Status] = frozenset({"finished", "excluded", "planned", "ski
 """Statuses that amendments make of others."""
 CLOSED = "closed series"
 """Key of `meta`: the number of leading series that are closed because their rounds have other treatments than the file has now."""
+APART = "set apart series"
+"""Key of `meta`: the number of leading series whose trials were others than the file now has, so that they count no longer."""
+FILE_OF_SERIES = "experiment until series {}"
+"""Key of `meta`: the text of the experiment file by which series ran that are set apart, up to this one."""
 
 
 class LedgerFacts(LedgerFile):
@@ -61,6 +65,15 @@ class LedgerFacts(LedgerFile):
     def closed_series(self) -> int:
         """Return the number of leading series that ran with other treatments than the file has now; they get no more trials."""
         return int(self.meta().get(CLOSED, 0))
+
+    def apart_series(self) -> int:
+        """Return the number of leading series that are set apart: by the file of then, their trials were others."""
+        return int(self.meta().get(APART, 0))
+
+    def present_trials(self, *statuses: Status) -> list[TrialRow]:
+        """Return what `trials` does, without those that are set apart."""
+        apart = self.apart_series()
+        return [row for row in self.trials(*statuses) if row.series > apart]
 
     def trials(self, *statuses: Status) -> list[TrialRow]:
         """Return all attempts in plan order, or those with one of the statuses."""

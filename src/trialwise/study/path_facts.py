@@ -16,7 +16,7 @@ def path_facts(experiment: Experiment, ledger: Ledger) -> PathFacts:
         return PathFacts()
     schemes: dict[str, PathScheme] = {}
     paths: dict[str, TreatmentPath] = {}
-    for row in ledger.trials():
+    for row in ledger.present_trials():
         if row.treatment not in paths:
             values = dict(NOWHERE) | dict(row.factors)
             with contextlib.suppress(PlanError):

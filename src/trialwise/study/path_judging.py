@@ -153,7 +153,9 @@ def _path(over: Path, of: tuple[str, ...]) -> tuple[PathSettings, PathEngine, in
                 f"{over}: its trials are of kind {trial.kind}, and those to judge are over a path"
             )
         rows = [
-            row for row in ledger.trials() if row.status == "finished" and experiment.includes(row.factors)
+            row
+            for row in ledger.present_trials()
+            if row.status == "finished" and experiment.includes(row.factors)
         ]
         if not rows:
             raise AnalysisError(f"{over}: no trial has finished", hint="run the experiment first")

@@ -190,7 +190,7 @@ def _rows(experiment: Experiment, ledger: Ledger, path: Path) -> tuple[list[Tria
     """Return the finished trials that have packets, and the number of those that have none."""
     finished = [
         row
-        for row in ledger.trials()
+        for row in ledger.present_trials()
         if row.status == "finished" and not row.warmup and experiment.includes(row.factors)
     ]
     kept = [row for row in finished if (path / record_name(row.number, row.attempt, "packets")).is_file()]

@@ -1,7 +1,7 @@
 """One session of a run: begin or continue the directory, choose the runner, and report on it."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -162,6 +162,11 @@ def _open_ledger(
         if lacking := not_passed(experiment):
             tell(observers, Remarked(lacking))
         return begin(text, experiment, plan, directory, kind.attachments(experiment, factors_of(plan)))
+
+    def attachments(factors: Sequence[Mapping[str, Level]]) -> Iterable[tuple[str, Path]]:
+        _check(kind, experiment, factors, ())
+        return kind.attachments(experiment, factors)
+
     ledger = resume(
         text,
         experiment,
@@ -169,6 +174,7 @@ def _open_ledger(
         extend=extend,
         reread=reread,
         amend=amend,
+        attachments=attachments,
         tell=lambda line: tell(observers, Remarked(line)),
     )
     try:
@@ -201,8 +207,9 @@ def _factors(experiment: Experiment, ledger: Ledger) -> list[dict[str, Level]]:
 
 
 def unsuccessful(experiment: Experiment, ledger: Ledger) -> list[TrialRow]:
-    """Return the last attempts of trials that ended as failed or invalid, without those of dropped treatments."""
-    return [row for row in ledger.unsuccessful() if experiment.includes(row.factors)]
+    """Return the last attempts of trials that failed or are invalid, without those of dropped treatments and those set apart."""
+    apart = ledger.apart_series()
+    return [row for row in ledger.unsuccessful() if row.series > apart and experiment.includes(row.factors)]
 
 
 def _check(

@@ -46,7 +46,6 @@ def simulation(workload: str = DRAWN, more: str = "") -> str:
             "",
             {
                 "runs": "trialwise.trials.command:CommandKind",
-                "changes_treatments": True,
                 "kept": {"output"},
                 "here_only": "",
             },
@@ -57,7 +56,6 @@ def simulation(workload: str = DRAWN, more: str = "") -> str:
             "",
             {
                 "runs": "trialwise.trials.command:CommandKind",
-                "changes_treatments": True,
                 "kept": {"output", "file"},
                 "here_only": "",
             },
@@ -68,7 +66,6 @@ def simulation(workload: str = DRAWN, more: str = "") -> str:
             "",
             {
                 "runs": "trialwise.trials.python:PythonKind",
-                "changes_treatments": True,
                 "here_only": "the callable would need Trialwise there",
             },
         ),
@@ -79,7 +76,6 @@ def simulation(workload: str = DRAWN, more: str = "") -> str:
             {
                 "runs": "trialwise.trials.shared_python:SharedPythonKind",
                 "shares_processes": True,
-                "changes_treatments": True,
                 "here_only": "the callable would need Trialwise there",
             },
         ),

@@ -49,7 +49,7 @@ def simulation_runtime(
         The metric does not exist, or no metric or no trial is usable.
     """
     asked = _asked(experiment, question, metric)
-    rows = treatments_of(ledger.trials())
+    rows = treatments_of(ledger.present_trials())
     all_advice: list[DurationAdvice] = []
     skipped: list[str] = []
     for place, (treatment, members) in enumerate(rows.items(), start=1):
