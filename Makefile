@@ -23,7 +23,7 @@ TRIPLE := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 END := $(if $(findstring linux-gnu,$(TRIPLE)),src/trialwise/execution/ends/trialwise-end.$(shell uname -m))
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h' -o -name '*.o') Cargo.toml Cargo.lock
 
-.PHONY: setup FORCE demo test test-system lint lint-python lint-rust check-python check-rust bench soak fuzz mutants portable test-lowest deny coverage docs schemas install-c clean
+.PHONY: setup FORCE demo test test-system lint lint-python lint-rust check-python check-rust bench soak fuzz mutants portable test-lowest deny coverage docs schemas install-c wheel clean
 
 setup: .venv/.core $(END) $(NS3)
 
@@ -48,6 +48,14 @@ setup: .venv/.core $(END) $(NS3)
 src/trialwise/execution/ends/trialwise-end.%: .venv/.features $(RUST_SOURCES)
 	RUSTFLAGS="-C target-feature=+crt-static -C strip=symbols" cargo build --quiet --release --locked --target $(TRIPLE) -p trialwise-ends $(CARGO_FEATURES)
 	cp target/$(TRIPLE)/release/trialwise-end $@
+
+# Wheel and source archive in dist/. zig (pip's ziglang) links with the C library of 2018, so the wheel runs on every Linux since; it
+# has no optional part. packaging/release.py checks what is in it, packaging/room.sh tries it in a Debian without compilers.
+wheel: .venv/.python $(END)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'maturin[zig]'
+	VIRTUAL_ENV=$(CURDIR)/.venv CARGO_TARGET_DIR=target/wheel $(BIN)/maturin build --quiet --release --locked --zig --compatibility manylinux_2_28 --out dist
+	$(BIN)/maturin sdist --quiet --out dist
+	$(BIN)/python packaging/release.py wheel dist
 
 .venv/ns3/.installed: .venv/.python
 	test -x .venv/ns3/bin/python || $(PYTHON) -m venv .venv/ns3
@@ -161,7 +169,7 @@ install-c:
 	sh crates/streams-c/install.sh target/release $(PREFIX)
 
 clean:
-	rm -rf .venv target demo
+	rm -rf .venv target demo dist
 
 # Tables, schemas, the pages' own commands, and the site: build/site. Links to elsewhere are listed, not tried.
 docs: setup schemas .venv/docs/.installed
