@@ -342,3 +342,37 @@ FORMATS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object]]] = {
     "criterion-directory": (_short(CRITERION), in_criterion),
     "asv-results": (_short(ASV), in_asv),
 }
+TOGETHER = {
+    "documents of benchmarks": (
+        *("google-benchmark-json", "pytest-benchmark-json", "jmh-json", "benchmarkdotnet-json"),
+        *("asv-results", "criterion-directory"),
+    ),
+    "documents of load": (
+        *("iperf3-json", "fio-json", "k6-summary-export", "k6-handle-summary", "vegeta-report-json"),
+        *("bombardier-json", "oha-json", "irtt-json", "flent"),
+    ),
+    "lines of JSON": (
+        *("k6-json-lines", "vegeta-json-lines", "iperf3-json-stream", "go-bench-json", "perf-stat-json"),
+    ),
+    "summaries": ("customSmallerIsBetter", "github-action-benchmark", "bencher-metric-format"),
+    "tables of benchmarks": ("hyperfine-csv", "google-benchmark-csv", "jmh-csv", "ordersage-csv"),
+    "tables of load": (
+        *("k6-csv", "vegeta-csv", "oha-csv", "hey-csv", "ab-tsv", "ab-percentiles", "iperf2-csv"),
+        *("perf-stat-csv", "fio-terse"),
+    ),
+    "tables of anybody": ("csv-long", "csv-wide", "csv-summary"),
+    "texts of benchmarks": ("go-bench-text", "criterion-text", "libtest-bench-text", "asv-console"),
+    "texts of load": (
+        *("wrk-text", "wrk2-text", "hey-text", "oha-text", "ab-text", "sysbench-text", "ycsb-text"),
+        "gnu-time-v",
+    ),
+    "texts of networks": (
+        *("ping-text", "fping-text", "irtt-text", "netperf-text", "netperf-keyval", "owping-text"),
+        *("owping-raw", "hpcc-fct"),
+    ),
+    "XML": ("catch2-xml", "junit-xml"),
+    "arrays": ("npy", "npz"),
+    "histograms": ("hdr-log", "hdr-percentiles"),
+    "OML's results": ("oml-text", "oml-sqlite"),
+}
+"""By parser: the formats that are fuzzed together, as they share what takes the file apart."""

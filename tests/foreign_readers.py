@@ -26,7 +26,7 @@ import numpy as np
 
 from captures import framed, ipv4, ipv6, pcap, pcapng
 from example_directory import write_example
-from foreign_formats import FORMATS
+from foreign_formats import FORMATS, TOGETHER
 from packet_logs import RECORD, flow_word, random_packets, write_log
 from trialwise import _core, _linux, study
 from trialwise.analysis.conditions.table import read_conditions
@@ -574,6 +574,7 @@ _SHARED = {
         "table of rates",
     ),
     "words": ("mahimahi's words", "quantities"),
+    **TOGETHER,
 }
 _ALONE = [name for name in READERS if not any(name in names for names in _SHARED.values())]
 PARSERS = {**_SHARED, **{name: (name,) for name in _ALONE}}
