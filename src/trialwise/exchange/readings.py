@@ -199,7 +199,7 @@ def _repeated(trials: Trials, samples: Ragged, chosen: Chosen) -> Trials:
         trials,
         treatment=trials.treatment.taken(row),
         values=values,
-        units={**every, "trial": Names(trials.units["trial"].each(), row, number, ("/", ""))},
+        units={**every, "trial": Names(trials.units["trial"], row, number, ("/", ""))},
         started=None if trials.started is None else trials.started[row],
         seconds=None if trials.seconds is None else (trials.seconds / counts)[row],
     )

@@ -59,30 +59,32 @@ class Names:
     Attributes
     ----------
     texts, which
-        The different texts, and which of them each trial has; None if all have the first.
+        The different texts, and which of them each trial has; None if all have the first. Names of other trials may stand for the
+        texts: those that these trials are parts of.
     numbers
         Non-negative; negative for a trial whose name is the text alone. None if all are so.
     around
         What stands before and behind a number.
     """
 
-    texts: Sequence[Hashable]
+    texts: Sequence[Hashable] | Names
     which: Which | None = None
     numbers: npt.NDArray[np.integer[Any]] | None = None
     around: tuple[str, str] = ("", "")
 
     def written(self) -> pl.Expr:
         """Return the names as text."""
-        text = _each(pl.Series(self.texts, dtype=pl.String), self.which)
+        own = (
+            _alone(self.texts.written())
+            if isinstance(self.texts, Names)
+            else pl.Series(self.texts, dtype=pl.String)
+        )
+        text = _each(own, self.which)
         if self.numbers is None:
             return text
         numbers = pl.lit(pl.Series(self.numbers))
         named = pl.concat_str(text, pl.lit(self.around[0]), numbers.cast(pl.String), pl.lit(self.around[1]))
         return pl.when(numbers >= 0).then(named).otherwise(text) if self.numbers.min() < 0 else named
-
-    def each(self) -> list[str]:
-        """Return the name of each trial, of which there are as many as numbers."""
-        return pl.select(self.written()).to_series().to_list()
 
     def taken(self, rows: Which) -> Names:
         """Return the names of these trials, of which one may be there several times."""
@@ -94,18 +96,38 @@ class Names:
 
     def coded(self, known: dict[object, int]) -> pl.Expr:
         """Return the number of each text; `known` has the texts so far."""
-        codes = [known.setdefault(text, len(known)) for text in self.texts]
-        return _each(pl.Series(codes, dtype=pl.UInt32), self.which)
+        return self._codes(self._keys(known), known)
 
     def numbered(self, known: dict[object, int]) -> pl.Expr:
         """Return a number for each name, the same for the same one; `known` has the texts so far."""
-        alone = self.coded(known).cast(pl.Int64) * (1 << _NUMBER_BITS)
         if self.numbers is None:
-            return alone
-        begun = replace(self, texts=[(text, *self.around) for text in self.texts]).coded(known)
+            return self._unnumbered(known)
+        # Whole numbers are the numbers of names that these trials are parts of.
+        keys = (
+            self._keys(known)
+            if isinstance(self.texts, Names)
+            else [(text, *self.around) for text in self.texts]
+        )
         numbers = pl.lit(pl.Series(self.numbers)).cast(pl.Int64)
-        named = begun.cast(pl.Int64) * (1 << _NUMBER_BITS) + numbers
-        return pl.when(numbers >= 0).then(named).otherwise(alone) if self.numbers.min() < 0 else named
+        named = self._codes(keys, known).cast(pl.Int64) * (1 << _NUMBER_BITS) + numbers
+        return (
+            pl.when(numbers >= 0).then(named).otherwise(self._unnumbered(known))
+            if self.numbers.min() < 0
+            else named
+        )
+
+    def _unnumbered(self, known: dict[object, int]) -> pl.Expr:
+        if isinstance(self.texts, Names):
+            return _each(_alone(self.texts.numbered(known)), self.which)
+        return self.coded(known).cast(pl.Int64) * (1 << _NUMBER_BITS)
+
+    def _keys(self, known: dict[object, int]) -> Sequence[Hashable]:
+        return _alone(self.texts.numbered(known)).to_list() if isinstance(self.texts, Names) else self.texts
+
+    def _codes(self, keys: Sequence[Hashable], known: dict[object, int]) -> pl.Expr:
+        return _each(
+            pl.Series([known.setdefault(key, len(known)) for key in keys], dtype=pl.UInt32), self.which
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +307,10 @@ def _has_only(column: pl.Series, value: object) -> bool:
     if value is None:
         return column.null_count() == len(column)
     return not column.null_count() and cast("Any", column.min()) == cast("Any", column.max()) == value
+
+
+def _alone(column: pl.Expr) -> pl.Series:
+    return pl.select(column).to_series()
 
 
 def _each(values: pl.Series, which: Which | None) -> pl.Expr:
