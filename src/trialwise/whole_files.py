@@ -38,8 +38,11 @@ def whole_files(paths: Sequence[Path]) -> Generator[list[Path]]:
     StoreError
         A file cannot be written; earlier content is still there.
     """
-    targets = [path.resolve() for path in paths]
-    asides = {target: _aside(target) for target in targets if target.is_file() or not target.exists()}
+    # What a special file stands for, as a pipe, may have no path.
+    targets = [path if is_special(path) else path.resolve() for path in paths]
+    asides = {
+        target: _aside(target) for path, target in zip(paths, targets, strict=True) if not is_special(path)
+    }
     try:
         yield [asides.get(target, target) for target in targets]
         for target in reversed(asides) if len(asides) > 1 else ():
@@ -54,6 +57,18 @@ def whole_files(paths: Sequence[Path]) -> Generator[list[Path]]:
         for aside in asides.values():
             with suppress(OSError):
                 aside.unlink(missing_ok=True)
+
+
+def is_special(path: Path) -> bool:
+    """Return True if a path is a device, a pipe, or a file that a process has open, as /dev/stdout: nothing may replace it."""
+    return (
+        (path.exists() and not path.is_file())
+        or path.absolute().parts[:2] == ("/", "proc")
+        or path.absolute() in _OPEN
+    )
+
+
+_OPEN = frozenset(map(Path, ("/dev/stdout", "/dev/stderr")))
 
 
 def _failed(paths: Sequence[Path], asides: Mapping[Path, Path], error: Exception) -> Path:

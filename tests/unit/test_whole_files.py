@@ -65,3 +65,10 @@ def test_an_error_while_they_are_written_leaves_what_was_there(tmp_path: Path) -
     with pytest.raises(StoreError, match=r"runs\.csv: cannot be written"):
         write_two_of(paths)
     assert [path.read_text() for path in paths] == ["old"] * 4
+
+
+def test_a_pipe_that_a_process_writes_to_gets_the_content() -> None:
+    words = "from pathlib import Path; from trialwise.whole_files import whole_file\n"
+    words += "with whole_file(Path('/dev/stdout')) as file: file.write_text('new')"
+    done = subprocess.run([sys.executable, "-c", words], check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("new", "")

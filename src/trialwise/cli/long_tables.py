@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trialwise.cli.output import stderr_console
 from trialwise.errors import TrialwiseError
-from trialwise.whole_files import whole_files
+from trialwise.whole_files import is_special, whole_files
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,7 +34,8 @@ def check_folders(*places: Path | None) -> None:
 def write_long_tables(readings: Sequence[Reading], csv: Path | None, parquet: Path | None) -> list[Path]:
     """Write a row for each metric of each trial, and the samples inside trials to NAME.samples beside it; return the files.
 
-    All of them replace those of an earlier call, of which samples are emptied where the trials have none.
+    All of them replace those of an earlier call, of which samples are emptied where the trials have none. Nothing goes
+    beside a special file, as /dev/stdout.
 
     Raises
     ------
@@ -46,7 +48,9 @@ def write_long_tables(readings: Sequence[Reading], csv: Path | None, parquet: Pa
     ways = [
         (path, write) for path, write in ((csv, _write_csv), (parquet, _write_parquet)) if path is not None
     ]
-    beside = [(_samples_of(path), write) for path, write in ways]
+    beside = [(_samples_of(path), write) for path, write in ways if not is_special(path)]
+    if not samples.is_empty() and len(beside) < len(ways):
+        stderr_console().print("samples inside trials are left out: name a file, beside which they go")
     wanted = [(path, write, samples) for path, write in beside if not samples.is_empty() or path.exists()]
     wanted += [(path, write, trials) for path, write in ways]
     with whole_files([path for path, _, _ in wanted]) as asides:

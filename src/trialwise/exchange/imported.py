@@ -5,9 +5,11 @@ It has no ledger: a ledger says what Trialwise drew, ran and saw, and its column
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -116,13 +118,13 @@ def write_import(directory: Path, group: Group, pattern: str, gathered: Gathered
     if directory.exists():
         return _there(directory, record)
     text = json.dumps(record.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
-    _write(directory, {**tables, IMPORT: text.encode(errors="surrogateescape")})
-    return record
+    is_written = _write(directory, {**tables, IMPORT: text.encode(errors="surrogateescape")})
+    return record if is_written else _there(directory, record)
 
 
-def _write(directory: Path, contents: Mapping[str, bytes]) -> None:
-    """Fill a folder beside the directory, and rename it."""
-    temporary = directory.with_name(f".{directory.name}.importing")
+def _write(directory: Path, contents: Mapping[str, bytes]) -> bool:
+    """Fill a folder of this process beside the directory, and rename it; return False if another import was faster."""
+    temporary = directory.with_name(f".{directory.name}.importing-{os.getpid()}")
     try:
         shutil.rmtree(temporary, ignore_errors=True)  # what one left that was killed
         temporary.mkdir(parents=True)
@@ -133,7 +135,10 @@ def _write(directory: Path, contents: Mapping[str, bytes]) -> None:
         sync_folder(directory.absolute().parent)
     except OSError as error:
         shutil.rmtree(temporary, ignore_errors=True)
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            return False
         raise not_written(directory, error) from error
+    return True
 
 
 def _there(directory: Path, record: ImportRecord) -> ImportRecord:

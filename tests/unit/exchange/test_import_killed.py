@@ -154,3 +154,32 @@ def test_what_cannot_be_imported_leaves_the_table_as_it_was(source, tmp_path):
     words = [*TRIALWISE, "import", source, "-o", other, "--csv", table]
     assert subprocess.run(words, check=False, stderr=subprocess.DEVNULL).returncode == 5
     assert table.read_text() == "of another import\n"
+
+
+MEANWHILE = """
+import subprocess, sys
+from pathlib import Path
+from trialwise.cli.main import main
+other = sys.argv.pop()
+def another(event, told):
+    global other
+    if event == "os.rename" and str(told[1]).endswith("study") and other:
+        words, other = [sys.executable, "-c", "from trialwise.cli.main import main; main()", "import", other, *sys.argv[3:]], ""
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+sys.addaudithook(another)
+main()
+"""
+
+
+@pytest.mark.parametrize(("is_same", "code"), [(True, 0), (False, 5)])
+def test_another_import_at_the_last_moment_is_told_from_this_one(source, tmp_path, is_same, code):
+    other = source if is_same else tmp_path / "other.json"
+    other.write_text(source.read_text() if is_same else source.read_text().replace('"c1"', '"other"'))
+    folder = tmp_path / "here"
+    folder.mkdir()
+    words = [sys.executable, "-c", MEANWHILE, "import", source, "-o", folder / "study", other]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    assert [found.name for found in folder.iterdir()] == ["study"]
+    assert imported_results(folder / "study", "x").trials.table.height == 100
