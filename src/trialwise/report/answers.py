@@ -27,8 +27,33 @@ def answer(view: VerdictSummary, labels: Mapping[str, str]) -> tuple[Outcome, st
         return None
     said = "; ".join(_said(found, labels, comparison.confidence))
     if others := len(comparison.rows) - 1:
-        said += f" ({counted(others, 'further comparison')} below; verdicts hold for all together)"
+        elsewhere = _elsewhere(found, view)
+        said += f" ({elsewhere}{counted(others, 'further comparison')} below; verdicts hold for all together)"
     return "plain" if found.row.verdict in ("different", "equivalent") else "open", said
+
+
+def _elsewhere(found: Deciding, view: VerdictSummary) -> str:
+    """Return in how many other metrics the verdict on the pair is the same, with the same treatment as the better one."""
+    comparison, row = view.comparison, found.row
+    others = len({each.metric.name for each in comparison.rows}) - 1 if comparison else 0
+    if comparison is None or others < 1:
+        return ""
+    same = 0
+    for each in comparison.rows:
+        pair = view.pairs[each.treatment]
+        if each.metric.name == row.metric.name or set(pair) != {found.best, found.other}:
+            continue
+        if row.verdict == "different":
+            first, second = each.summary.means
+            lower, higher = pair if first < second else pair[::-1]
+            better = {"lower": lower, "higher": higher, None: None}[each.metric.better]
+            same += each.verdict == "different" and better == found.best
+        else:
+            same += (
+                each.verdict == row.verdict if row.verdict == "equivalent" else each.verdict == "different"
+            )
+    what = "the same" if row.verdict in ("different", "equivalent") else "decided"
+    return f"{what} in {same or 'none'} of {counted(others, 'other metric')}; "
 
 
 def _said(found: Deciding, labels: Mapping[str, str], confidence: float) -> Iterator[str]:

@@ -9,6 +9,7 @@ from trialwise import statistics as st
 from trialwise.analysis.results import Analysis, MetricAnalysis, SeriesKpi, SeriesVariability, TrialMetric
 from trialwise.experiment.model import Kpi
 from trialwise.experiment.stopping import goals_of
+from trialwise.numbers import first_of
 from trialwise.report.claim_words import (
     are,
     cautions,
@@ -40,6 +41,8 @@ def claims(analysis: Analysis) -> tuple[Claim, ...]:
 
 _MAX_SINGLE = 12
 """Maximum number of single trials that get a sentence each."""
+_MAX_NAMED = 5
+"""Metrics without a claim that are named."""
 
 
 class _Writer:
@@ -53,6 +56,7 @@ class _Writer:
         self._estimated = _only_estimated(analysis)
 
     def about_metrics(self) -> Iterable[Claim]:
+        unclaimed: dict[bool, list[str]] = {}
         for index, found in enumerate(self._analysis.metrics):
             at = f"/metrics/{index}"
             for objective in found.metric.kpis:
@@ -61,7 +65,13 @@ class _Writer:
                 yield from self._about_scores(found, kpi, f"{at}/variability")
             yield from self._single(found, f"{at}/trials")
             if not found.kpis and not found.variability and found.metric.name not in self._estimated:
-                yield self._nothing(found)
+                if goals_of(found.metric):
+                    text = f"What is known of {found.metric.name} stands under the claims that the experiment waits for."
+                    yield Claim("remark", (text,), metric=found.metric.name)
+                else:
+                    unclaimed.setdefault(bool(found.metric.kpis), []).append(found.metric.name)
+        for is_asked, names in unclaimed.items():
+            yield _nothing(names, is_asked=is_asked)
         if self._estimated:
             yield self._only_estimated()
 
@@ -214,19 +224,6 @@ class _Writer:
         ]
         return _claim("refusal", pieces, found, members[0])
 
-    def _nothing(self, found: MetricAnalysis) -> Claim:
-        name = found.metric.name
-        text = (
-            f"Nothing is claimed about {name}: no KPI is asked for. What lifts this: add "
-            "`kpi = { percentile = …, confidence = … }` to the metric, or --objective percentile=50 for files."
-        )
-        if goals_of(found.metric):
-            text = f"What is known of {name} stands under the claims that the experiment waits for."
-            return Claim("remark", (text,), metric=name)
-        if found.metric.kpis:
-            text = f"Nothing is claimed about {name}: no trial has given a value yet. What lifts this: run the experiment."
-        return Claim("refusal", (text,), metric=name)
-
     def _only_estimated(self) -> Claim:
         names = list(self._estimated)
         which = "".join(f"{link(place, len(names))}{name}" for place, name in enumerate(names))
@@ -316,6 +313,20 @@ def _claim(
         )
     topic = f"from series to series: {objective_text(about.kpi)}"
     return Claim(standing, kept, topic, found.metric.name, about.treatment)
+
+
+def _nothing(names: Sequence[str], *, is_asked: bool) -> Claim:
+    """Write one sentence on all metrics of which no KPI is asked for, or without a value for those that are."""
+    several = f"{len(names)} metrics ({first_of(names, _MAX_NAMED)})" if len(names) > 1 else names[0]
+    which, metric = ("the metrics", None) if len(names) > 1 else ("the metric", names[0])
+    why = (
+        "no trial has given a value yet. What lifts this: run the experiment."
+        if is_asked
+        else "no KPI is asked for. What lifts this: add "
+        f"`kpi = {{ percentile = …, confidence = … }}` to {which}, or --objective percentile=50 for files."
+    )
+    topic = "" if metric else "metrics without a claim"
+    return Claim("refusal", (f"Nothing is claimed about {several}: {why}",), topic, metric)
 
 
 def _only_estimated(analysis: Analysis) -> tuple[str, ...]:

@@ -169,4 +169,9 @@ def test_an_experiment_without_results_yet_claims_nothing(analysis: Analysis) ->
     empty = dataclasses.replace(analysis, metrics=metrics)
     assert not _about(empty, "claim")
     assert all("no trial has given a value yet" in claim.text for claim in _about(empty, "refusal"))
-    assert "Nothing is claimed about speed" in html_report(empty, "test")
+    [told] = [claim.text for claim in _about(empty, "refusal")]
+    assert told.startswith(f"Nothing is claimed about {len(metrics)} metrics (")
+    assert all(found.metric.name in told for found in metrics)
+    assert told.partition(":")[0] in html_report(empty, "test")
+    one = dataclasses.replace(empty, metrics=metrics[:1])
+    assert [claim.metric for claim in _about(one, "refusal")] == [metrics[0].metric.name]

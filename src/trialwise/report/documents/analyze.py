@@ -178,7 +178,7 @@ def sentence(claim: Claim) -> Note:
 
 def _heading(claim: Claim) -> str:
     if claim.metric is None:
-        return "the course of the experiment"
+        return claim.topic or "the course of the experiment"
     return f"{claim.metric}: {claim.topic}" if claim.topic else claim.metric
 
 

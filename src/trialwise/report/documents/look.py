@@ -67,9 +67,27 @@ def _sentence(seen: Seen, at: str) -> Text:
             text = _answer(metric, metric.answers[0], f"{at}/metrics/{place}/answers/0")
             more = len(metric.answers) - 1
             told: Text = (f" ({counted(more, 'further comparison')} below)",) if more else ()
-            return (*text, *told, *_but(seen), ".")
+            return (*text, *_elsewhere(seen, metric), *told, *_but(seen), ".")
     refusal = seen.metrics[0].refusal if seen.metrics else "no value"
     return (f"No comparison: {refusal}", *_but(seen), ".")
+
+
+def _elsewhere(seen: Seen, first: MetricSeen) -> Text:
+    """Return in how many other metrics the same treatment is the best; where it is undecided, how many are decided."""
+    others = [each for each in seen.metrics if each is not first and each.metric != ERRORS]
+    if not others:
+        return ()
+    told = first.answers[0]
+    decided = [
+        any(
+            answer.decided
+            and (not told.decided or (answer.subject, answer.best) == (told.subject, told.best))
+            for answer in each.answers
+        )
+        for each in others
+    ]
+    what = "best, too, in" if told.decided else "decided in"
+    return (f"; {what} {sum(decided) or 'none'} of {counted(len(others), 'other metric')}",)
 
 
 def _but(seen: Seen) -> Text:

@@ -135,10 +135,11 @@ def _claims(analysis: Analysis, sentences: Sequence[Claim]) -> Chapter:
         blocks += [_topic(title, tuple(topic)) for title, topic in groupby(members, lambda one: one.topic)]
     blocks += [Note((text,)) for text in intervals_left_out(analysis)]
     remarks = [claim for claim in sentences if claim.metric is None]
-    if remarks:
-        blocks.append(Heading(("The course of the experiment",)))
-        blocks += [analyze.sentence(claim) for claim in remarks[:_MOST]]
-        blocks += _more(len(remarks) - _MOST)
+    for title, members in groupby(remarks, lambda one: one.topic):
+        own = list(members)
+        blocks.append(Heading((title.capitalize() or "The course of the experiment",)))
+        blocks += [analyze.sentence(claim) for claim in own[:_MOST]]
+        blocks += _more(len(own) - _MOST)
     return Chapter("claims", "Claims", tuple(blocks))
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, cast
 from xml.sax.saxutils import escape
 
-from trialwise.extras import module_of
 from trialwise.report.document import Figure
 from trialwise.report.figures.encodings import ALL
 from trialwise.report.figures.plot_data import ColumnData, unpacked
@@ -108,14 +107,12 @@ def _drawn(spec: dict[str, Any], pixels: int) -> tuple[float, float, str]:
 
 
 def _painted(spec: dict[str, Any]) -> tuple[float, float, str]:
-    found = _SVG.fullmatch(_vl_convert().vegalite_to_svg(spec, show_warnings=False))
+    import vl_convert
+
+    found = _SVG.fullmatch(vl_convert.vegalite_to_svg(spec, show_warnings=False))
     if found is None:
         raise ValueError("vl-convert drew something that is no SVG")
     return float(found[1]), float(found[2]), found[3]
-
-
-def _vl_convert() -> Any:  # noqa: ANN401 a foreign module
-    return module_of("print", "vl_convert", "drawing files for print needs vl-convert")
 
 
 def _renumbered(content: str) -> str:
@@ -143,7 +140,9 @@ def _description(figures: Sequence[Figure]) -> str:
 
 def png(figures: Sequence[Figure], sheets: Sheets) -> bytes:
     """Draw figures stacked as pixels, 300 per inch."""
-    return _vl_convert().svg_to_png(svg(figures, sheets), scale=0.75, ppi=_PPI)
+    import vl_convert
+
+    return vl_convert.svg_to_png(svg(figures, sheets), scale=0.75, ppi=_PPI)
 
 
 def pdf(figures: Sequence[Figure], sheets: Sheets) -> bytes:
@@ -162,12 +161,13 @@ def typeset(source: str, data: Mapping[str, object]) -> bytes:
 
     The root is the folder of our fonts: typst can read nothing else, and cannot request any package.
     """
-    typst = module_of("print", "typst", "printing needs typst")
+    import typst
+
     with resources.as_file(resources.files("trialwise.report").joinpath("fonts")) as fonts:
         return typst.compile(
             source.encode(),
-            root=str(fonts),
-            font_paths=[str(fonts)],
+            root=str(fonts),  # pyright: ignore[reportArgumentType] its stub wants something else
+            font_paths=[str(fonts)],  # pyright: ignore[reportArgumentType] the same
             ignore_system_fonts=True,
             format="pdf",
             sys_inputs={"data": json.dumps(data)},
