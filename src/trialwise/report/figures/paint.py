@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 from xml.sax.saxutils import escape
 
+from trialwise.extras import module_of
 from trialwise.report.document import Figure
 from trialwise.report.figures.encodings import ALL
 from trialwise.report.figures.plot_data import ColumnData, unpacked
@@ -107,12 +108,14 @@ def _drawn(spec: dict[str, Any], pixels: int) -> tuple[float, float, str]:
 
 
 def _painted(spec: dict[str, Any]) -> tuple[float, float, str]:
-    import vl_convert
-
-    found = _SVG.fullmatch(vl_convert.vegalite_to_svg(spec, show_warnings=False))
+    found = _SVG.fullmatch(_vl_convert().vegalite_to_svg(spec, show_warnings=False))
     if found is None:
         raise ValueError("vl-convert drew something that is no SVG")
     return float(found[1]), float(found[2]), found[3]
+
+
+def _vl_convert() -> Any:  # noqa: ANN401 a foreign module
+    return module_of("print", "vl_convert", "drawing files for print needs vl-convert")
 
 
 def _renumbered(content: str) -> str:
@@ -140,9 +143,7 @@ def _description(figures: Sequence[Figure]) -> str:
 
 def png(figures: Sequence[Figure], sheets: Sheets) -> bytes:
     """Draw figures stacked as pixels, 300 per inch."""
-    import vl_convert
-
-    return vl_convert.svg_to_png(svg(figures, sheets), scale=0.75, ppi=_PPI)
+    return _vl_convert().svg_to_png(svg(figures, sheets), scale=0.75, ppi=_PPI)
 
 
 def pdf(figures: Sequence[Figure], sheets: Sheets) -> bytes:
@@ -161,13 +162,12 @@ def typeset(source: str, data: Mapping[str, object]) -> bytes:
 
     The root is the folder of our fonts: typst can read nothing else, and cannot request any package.
     """
-    import typst
-
+    typst = module_of("print", "typst", "printing needs typst")
     with resources.as_file(resources.files("trialwise.report").joinpath("fonts")) as fonts:
         return typst.compile(
             source.encode(),
-            root=str(fonts),  # pyright: ignore[reportArgumentType] its stub wants something else
-            font_paths=[str(fonts)],  # pyright: ignore[reportArgumentType] the same
+            root=str(fonts),
+            font_paths=[str(fonts)],
             ignore_system_fonts=True,
             format="pdf",
             sys_inputs={"data": json.dumps(data)},
