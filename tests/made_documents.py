@@ -33,6 +33,7 @@ from trialwise.analysis.order.analysing import analyse_order
 from trialwise.analysis.runtime.advising import runtime_advice
 from trialwise.analysis.runtime.pilots import Question, pilots_of_table
 from trialwise.analysis.stopping.results import ClaimState
+from trialwise.analysis.versions.course import Course
 from trialwise.analysis.versions.gate import judged_outcome, together
 from trialwise.analysis.versions.results import SuiteResult, VersionsResult
 from trialwise.analysis.versions.suites import SuitePlan, confirmed, reach_of, rounds_of, screened
@@ -57,6 +58,7 @@ from trialwise.report.document import (
 from trialwise.report.documents import aa as aa_words
 from trialwise.report.documents import ab as ab_words
 from trialwise.report.documents import certificate as certificate_words
+from trialwise.report.documents import commands as command_words
 from trialwise.report.documents import compare as compare_words
 from trialwise.report.documents import effects as effects_words
 from trialwise.report.documents import emulated_path as path_words
@@ -70,6 +72,7 @@ from trialwise.report.documents import runtime as runtime_words
 from trialwise.report.documents import simulate as simulate_words
 from trialwise.report.documents import status as status_words
 from trialwise.report.documents import suite as suite_words
+from trialwise.statistics.tests.trends import Trend
 from trialwise.study.documents import (
     FailureDocument,
     RunDocument,
@@ -147,6 +150,26 @@ def ab(folder: Path, head: tuple[float, float, int] = (1.2, 0.01, 20)) -> Made:
         complete=True, failed=0, **words,
     )  # fmt: skip
     return ab_words.document(found), versions_document(found)
+
+
+def ab_commands(folder: Path) -> Made:
+    """Two commands against a third: one is faster, one undecided."""
+    base = read_trials(hyperfine(folder / "a.json", {"x": (1.0, 0.01, 20)}))
+    rows = []
+    for place, (version, head) in enumerate({"v2": (0.8, 0.01, 20), "v3": (1.05, 0.01, 20)}.items(), 2):
+        other = read_trials(hyperfine(folder / f"{version}.json", {"x": head}, seed=place))
+        comparison = compare(base, other, CompareOptions(confidence=97.5, margin=Extent(5, relative=True)))
+        rows.append(replace(comparison.rows[0], treatment=version))
+    outcomes = tuple(judged_outcome(row.verdict, row.difference, "lower") for row in rows if row.difference)
+    trend = Trend(0.41, -0.62, 1.44, 0.4, 20)
+    found = VersionsResult(
+        outcome=together(outcomes), outcomes=outcomes, stage="pilot", pilot=20, forecast=None,
+        comparison=replace(comparison, rows=tuple(rows), correction="Holm over 2 differences"), confidence=95.0,
+        ending="the budget is used up", complete=False, failed=1, directory="ab.results/x_<b>", method="two looks",
+        versions=("base", "v2", "v3"), commands=("./old <b>", "./new", "./newer --with a-long-option-of-its-own"),
+        courses=(Course(rows[0].metric.name, 20, trend, None),), budget=60.0,
+    )  # fmt: skip
+    return command_words.document(found), versions_document(found)
 
 
 def ab_suite(_folder: Path) -> Made:
@@ -326,6 +349,7 @@ MADE = {
     "compare": compared,
     "effects": effects,
     "ab": ab,
+    "ab-commands": ab_commands,
     "ab-suite": ab_suite,
     "aa": aa,
     "history": history,

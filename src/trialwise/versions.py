@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
+from math import ceil
 from pathlib import Path
 
 from trialwise import study
 from trialwise.analysis.calibration.results import Calibration
 from trialwise.analysis.trial_set import TrialSet
+from trialwise.analysis.versions.course import courses
 from trialwise.analysis.versions.judging import judge
 from trialwise.analysis.versions.looks import AbPlan, PilotThenFresh
 from trialwise.analysis.versions.reach import Reach, reach_words
@@ -45,6 +47,7 @@ from trialwise.store.records import TrialRow
 from trialwise.study.pairs import pair_of
 
 _CHANGED = "what is measured has changed"
+MINUTE = 60.0
 _MAX_PAIRS = 4
 """Maximum number of pairs begun because what is measured changes meanwhile."""
 
@@ -52,8 +55,9 @@ _MAX_PAIRS = 4
 class Steering:
     """Runs the looks: a stopping rule that follows events and tells observers how many trials it plans to run, and for how long.
 
-    However many trials are wanted, `budget` (in seconds) ends them; `used` of it was spent before. `announcement` is what is said
-    before the first trial, instead of what the looks want.
+    However many trials are wanted, `budget` (in seconds) ends them; `used` of it was spent before. With `fits`, the first trials
+    raise it to what two pilots take, at most to `fits` seconds. `announcement` is what is said before the first trial, instead of
+    what the looks want.
     """
 
     def __init__(
@@ -64,11 +68,14 @@ class Steering:
         observers: Sequence[Observer],
         used: float = 0.0,
         announcement: str | None = None,
+        fits: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._looks = looks
         self._warmup = experiment.design.warmup_trials
-        self._budget = budget
+        self.budget = budget
+        """Seconds that trials may take; None for any."""
+        self._fits = fits
         self._used = used
         self._announcement = announcement
         self._observers = observers
@@ -111,7 +118,7 @@ class Steering:
         return self.reason or None
 
     def _end_with_the_budget(self) -> None:
-        self.over = self._budget is not None and self._used + self.spent() >= self._budget
+        self.over = self.budget is not None and self._used + self.spent() >= self.budget
         if self.over:
             self.reason = "the budget is used up"
 
@@ -120,18 +127,32 @@ class Steering:
         if self._looks.looked and not looked:
             self._open()
         elif first:
-            said = self._announcement or _announcement(self._looks.plan, self._budget)
+            said = self._announcement or _announcement(self._looks.plan, self.budget)
             self._pass_on(Remarked(said))
         elif not self._timed and self._ran > 1:
             self._timed = True
+            self._fit()
             self._pass_on(Remarked(f"a trial takes about {duration_text(self._each())}: {self._time_left()}"))
+
+    def _fit(self) -> None:
+        """Raise the budget to what two pilots take, in whole minutes, if the first trials show that it is too short for that."""
+        if self.budget is None or self._fits is None:
+            return
+        minutes = ceil(2 * self._total() * self._each() / MINUTE)
+        fitting = min(minutes * MINUTE, self._fits)
+        if fitting > self.budget:
+            self.budget = fitting
+            self._pass_on(Remarked(f"the budget is {duration_text(fitting)}, for trials this long"))
 
     def _open(self) -> None:
         """Announce that the pilot did not decide."""
         fresh = self._looks.fresh
         self._timed = True
-        self.forecast = Forecast(fresh, None if fresh is None or not self._ran else 2 * fresh * self._each())
-        self._pass_on(StoppingOutlook(self._total(), ()))
+        versions = len(self._looks.plan.versions)
+        self.forecast = Forecast(
+            fresh, None if fresh is None or not self._ran else versions * fresh * self._each()
+        )
+        self._pass_on(StoppingOutlook(self._within_budget(), ()))
         self._pass_on(
             Remarked(
                 f"the pilot does not decide; {_bill_words(self._looks.plan, fresh)}: {self._time_left()}"
@@ -144,9 +165,9 @@ class Steering:
             return counted(left, "more trial")
         seconds = left * self._each()
         text = f"{counted(left, 'more trial')} in about {duration_text(seconds)}"
-        if self._budget is None or self._used + self.spent() + seconds <= self._budget:
+        if self.budget is None or self._used + self.spent() + seconds <= self.budget:
             return text
-        return f"{text}, which the budget of {duration_text(self._budget)} cuts short"
+        return f"{text}, which the budget of {duration_text(self.budget)} cuts short"
 
     def _each(self) -> float:
         """Return the seconds from one trial to the next so far in this session."""
@@ -156,8 +177,15 @@ class Steering:
         """Return the seconds since the first trial of this session was asked for."""
         return 0.0 if self._began is None else self._clock() - self._began
 
+    def _within_budget(self) -> int:
+        """Return the trials that are expected in all, with the pace so far."""
+        if self.budget is None or not self._ran:
+            return self._total()
+        left = max(self.budget - self._used - self.spent(), 0.0)
+        return min(self._total(), self._done + ceil(left / self._each()))
+
     def _total(self) -> int:
-        return 2 * (self._looks.wanted() + self._warmup)
+        return len(self._looks.plan.versions) * (self._looks.wanted() + self._warmup)
 
     def _pass_on(self, event: RunEvent) -> None:
         for observer in self._observers:
@@ -171,13 +199,14 @@ def run_versions(
     sides: tuple[tuple[NamedFile, ...], ...],
     *,
     budget: float | None,
+    fits: float | None = None,
     floor: Calibration | None = None,
     observers: Sequence[Observer] = (),
 ) -> VersionsResult:
-    """Run base and head in turns until decided, out of trials or out of budget (in seconds), and judge.
+    """Run the versions in turns until decided, out of trials or out of budget (in seconds), and judge.
 
     Each pair of programs has its own directory below `place`. If what is measured changes meanwhile, another pair begins;
-    `sides` are the files of base and of head.
+    `sides` are the files of each version. With `fits`, long trials raise the budget up to that many seconds.
 
     Raises
     ------
@@ -186,12 +215,12 @@ def run_versions(
     """
     began = time.monotonic()
     for _ in range(_MAX_PAIRS):
-        pair = pair_of(experiment, place, sides)
+        pair = pair_of(experiment, place, sides, own_change=bool(plan.commands))
         if pair.change is not None:
             for observer in observers:
                 observer.notice(Remarked(f"{pair.directory}: another pair, for {pair.change}"))
         looks = PilotThenFresh(experiment.metrics, plan)
-        steering = Steering(looks, experiment, budget, observers, used=time.monotonic() - began)
+        steering = Steering(looks, experiment, budget, observers, used=time.monotonic() - began, fits=fits)
         ran = study.run_experiment(experiment, pair.directory, stopping=steering, observers=[steering])
         if not steering.changed or ran.ending.reason == "interrupted":
             return _result(steering, ran, plan, floor)
@@ -374,13 +403,23 @@ def _result(
         failed=ran.failed,
         directory=str(path),
         method=method,
+        versions=plan.versions,
+        commands=plan.commands,
+        budget=steering.budget,
     )
     try:
         trials = study.trial_set(path)
     except AnalysisError:
         return result
     stage, comparison, outcomes, outcome = judge(trials, plan, floor)
-    return dataclasses.replace(result, stage=stage, comparison=comparison, outcomes=outcomes, outcome=outcome)
+    return dataclasses.replace(
+        result,
+        stage=stage,
+        comparison=comparison,
+        outcomes=outcomes,
+        outcome=outcome,
+        courses=tuple(courses(trials)),
+    )
 
 
 def _announcement(plan: AbPlan, budget: float | None) -> str:

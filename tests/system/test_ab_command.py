@@ -326,7 +326,7 @@ def program(path, took):
 
 
 def pairs(place):
-    return sorted(path.name for path in place.iterdir())
+    return sorted(path.name for path in place.iterdir() if path.is_dir())
 
 
 SIDES = {

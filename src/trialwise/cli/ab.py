@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from trialwise.cli import exports
+from trialwise.cli.ab_sides import Files, own_folder, prepared, sides_of
 from trialwise.cli.files import STANDARD, check_out, write_text
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.suite import EXIT_CODES, PILOT, SuiteOptions, suite_plan
@@ -19,16 +20,11 @@ from trialwise.errors import TrialwiseError
 from trialwise.experiment.ab_experiment import (
     margin_of,
     metric_of,
-    switch_command,
     two_versions,
-    worktree_command,
+    versions_of,
 )
-from trialwise.experiment.environment import EVERYTHING_PASSED
 from trialwise.experiment.model import Experiment, Metric
 from trialwise.experiment.quantity import seconds
-from trialwise.experiment.trials import CommandTrial
-from trialwise.measurement.file_identity import NamedFile
-from trialwise.measurement.programs import program_files, shell_files
 from trialwise.numbers import as_given
 
 if TYPE_CHECKING:
@@ -37,20 +33,20 @@ if TYPE_CHECKING:
     from trialwise.analysis.versions.suites import SuitePlan
     from trialwise.report.document import Document
 
-_Sides = tuple[tuple[NamedFile, ...], ...]
-"""The files of base and of head, as far as their commands name them."""
 _CODES = {"fine": 0, "worse": 1, "undecided": 3}
 _BUDGET = "10m"
 """For a pilot and the trials that it requires; a fixed number of trials has no budget unless one is given."""
+_SHORT = "1m"
+"""The budget of commands, which longer trials raise."""
 _PILOT = 20
 _MOST = 1000
 """Maximum number of trials of each version."""
 
 
 def ab(
-    *,
-    base: str,
-    head: str,
+    *commands: str,
+    base: str | None = None,
+    head: str | None = None,
     command: str | None = None,
     build: str | None = None,
     margin: str = "3%",
@@ -61,17 +57,18 @@ def ab(
     warmup: int = 1,
     confidence: float = 95.0,
     floor: Path | None = None,
-    directory: Annotated[Path, Parameter(name=["--directory", "-d"])] = Path("ab.results"),
+    directory: Annotated[Path | None, Parameter(name=["--directory", "-d"])] = None,
     seed: int = 1,
     json: bool = False,
     markdown: Annotated[Path | None, Parameter(allow_leading_hyphen=True)] = None,
+    export: Annotated[tuple[Path, ...], Parameter(negative="", show_default=False)] = (),
     undecided_passes: Annotated[bool, Parameter(negative="")] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
     suite: SuiteOptions | None = None,
 ) -> int:
-    r"""Compare two builds of a program: interleaved, until decided or out of budget.
+    r"""Compare commands, or two builds of a program: interleaved, until decided or out of budget.
 
-    Both run in turns, in random order within each round. After a pilot it is judged once; where that does not decide, the pilot
+    All run in turns, in random order within each round. After a pilot it is judged once; where that does not decide, the pilot
     says how many fresh trials would, and these are judged once by themselves. Both looks share the error, so that the verdict
     keeps its level.
     Ctrl-C gives the answer so far; the same command goes on.
@@ -79,6 +76,8 @@ def ab(
     For example:
 
     ```text
+    trialwise ab './old' './new'
+    trialwise ab 'sort -n f' 'sort -g f' 'sort -V f' --export sorts.html
     trialwise ab --base './old --size 9' --head './new --size 9' --margin 3% \
         --budget 10m
     trialwise ab --base main --head HEAD --build 'make -j4' \
@@ -95,8 +94,10 @@ def ab(
 
     Parameters
     ----------
+    commands
+        Two or more shell lines, all compared with the first. Standard input is empty, and what they print is not shown.
     base
-        The command of the version to compare with; or, with --command, a git revision.
+        Instead: the command of the version to compare with; or, with --command, a git revision.
     head
         The command of the new version; or, with --command, a git revision.
     command
@@ -106,7 +107,8 @@ def ab(
     margin
         The difference that would matter: in percent of base as 3%, or in the unit of the metric.
     budget
-        How long trials may go on, as 90s or 10m; what is cut off goes on with the same command. Default 10m, or none with --trials.
+        How long trials may go on, as 90s or 10m; what is cut off goes on with the same command. Default 10m, or none with --trials;
+        of commands 1m, or up to 10m where two pilots take longer.
     metric
         NAME[:higher|:lower]=SOURCE, where a source is wall, user, system, max_rss, stdout:PATTERN, json:POINTER or csv:COLUMN.
         Repeatable. Default time=wall.
@@ -121,12 +123,15 @@ def ab(
     floor
         A directory of `trialwise aa` on this bench: a difference under its noise floor is undecided.
     directory
-        The folder that the directories of pairs stand in: another build, machine, setting or revision is another pair, with trials of
-        its own, and the earlier ones stay. Commands that read it take the latest.
+        The folder that the directories of pairs stand in, default ab.results, which git does not see: another build, machine,
+        setting or revision is another pair, with trials of its own, and the earlier ones stay. Commands that read it take the
+        latest.
     seed
         Draws the order.
     json
         Print the result as JSON (format trialwise.ab/1).
+    export
+        Write the result to this file as its ending says: .md, .csv, .json, .html or .svg. Repeatable.
     markdown
         Write a table for a pull request to this file; alone, or with -, it is printed instead of the text.
     undecided_passes
@@ -136,30 +141,36 @@ def ab(
     """
     if markdown is not None:
         check_out(markdown, force=True)
+    exports.check(export)
     suite = suite or SuiteOptions()
     command = _command(command, suite, has_metrics=bool(metric))
+    lines = sides_of(commands, base, head, with_suite=suite.given, with_command=command is not None)
     metrics = [] if suite.given else _metrics(metric or ("time=wall",))
     results = suite.section() if suite.given else None
     plan = _plan(margin, confidence, pilot or (PILOT if suite.given else _PILOT), trials)
-    allowed = _budget(budget, trials)
+    plan = replace(plan, versions=versions_of(len(lines)), commands=commands)
+    allowed = _budget(budget or (_SHORT if commands and trials is None else None), trials)
+    fits = seconds(_BUDGET) if commands and budget is None and trials is None else None
     rounds = trials if trials is not None else _MOST
     if warmup < 0:
         raise TrialwiseError(f"--warmup {warmup}: expected a number ≥ 0")
-    with _prepared(base, head, command, build) as (folder, trial, description, sides):
+    with prepared(lines, command, build) as sides:
         experiment = two_versions(
             "ab",
-            folder,
-            trial if results is None else replace(trial, exit_codes=EXIT_CODES),
+            sides.folder,
+            sides.trial if results is None else replace(sides.trial, exit_codes=EXIT_CODES),
             metrics,
             rounds=rounds,
             warmup=warmup,
             seed=seed,
-            description=description,
+            description=sides.description,
             results=results,
+            versions=plan.versions,
         )
         judged_by = suite_plan(plan, suite.correction) if suite.given else plan
-        found = _run(experiment, directory, judged_by, sides, allowed, floor, quiet=quiet)
-    _show(found, json=json, markdown=markdown)
+        place = directory or own_folder()
+        found = _run(experiment, place, judged_by, sides.files, allowed, fits, floor, quiet=quiet)
+    _show(found, json=json, markdown=markdown, export=export)
     return _code(found, undecided_passes=undecided_passes)
 
 
@@ -189,55 +200,29 @@ def _run(
     experiment: Experiment,
     directory: Path,
     plan: AbPlan | SuitePlan,
-    sides: _Sides,
+    sides: Files,
     budget: float | None,
+    fits: float | None,
     floor: Path | None,
     *,
     quiet: bool,
 ) -> VersionsResult | SuiteResult:
     from trialwise import study
+    from trialwise.analysis.versions.live import LiveChanges
     from trialwise.analysis.versions.looks import AbPlan
     from trialwise.cli.progress import observer
     from trialwise.versions import run_suite, run_versions
 
+    terminal = sys.stderr.isatty()
     ruler = None if floor is None else study.calibration(floor)
-    watching = [] if quiet else [observer(stderr_console(), experiment, terminal=sys.stderr.isatty())]
     if isinstance(plan, AbPlan):
+        live = LiveChanges(experiment.metrics, plan) if plan.commands else None
+        watching = [] if quiet else [observer(stderr_console(), experiment, terminal=terminal, live=live)]
         return run_versions(
-            experiment, directory, plan, sides, budget=budget, floor=ruler, observers=watching
+            experiment, directory, plan, sides, budget=budget, fits=fits, floor=ruler, observers=watching
         )
+    watching = [] if quiet else [observer(stderr_console(), experiment, terminal=terminal)]
     return run_suite(experiment, directory, plan, sides, budget=budget, floor=ruler, observers=watching)
-
-
-@contextmanager
-def _prepared(
-    base: str, head: str, command: str | None, build: str | None
-) -> Generator[tuple[Path, CommandTrial, str, _Sides]]:
-    """Yield the folder, trial and files of two commands, or of one in two revisions; build them, and clean up at the end."""
-    from trialwise.execution import checkouts
-
-    here = Path.cwd()
-    if command is None:
-        if build is not None:
-            stderr_console().print(f"building: {build}", markup=False)
-            checkouts.build(build, here)
-        sides = tuple(tuple(shell_files(line, here, {})) for line in (base, head))
-        yield here, CommandTrial(switch_command(base, head), passed=EVERYTHING_PASSED), "", sides
-        return
-    revisions = {"base": base, "head": head}
-    commits = {version: checkouts.commit_of(name, here) for version, name in revisions.items()}
-    below = checkouts.place_in_repository(here)
-    try:
-        trial = worktree_command(command, below)
-    except ValueError as error:
-        raise TrialwiseError(f"--command {command}: {error}") from error
-    with checkouts.checked_out(commits, here) as folder:
-        for version, commit in commits.items():
-            if build is not None:
-                stderr_console().print(f"building {version} ({commit[:12]}): {build}", markup=False)
-                checkouts.build(build, folder / version / below)
-        sides = tuple(tuple(program_files(trial.command, folder / side / below, {})) for side in commits)
-        yield folder, trial, f"base {commits['base']}, head {commits['head']}", sides
 
 
 def _metrics(texts: tuple[str, ...]) -> list[Metric]:
@@ -279,10 +264,13 @@ def _budget(text: str | None, trials: int | None) -> float | None:
         raise TrialwiseError(f"--budget {text}: {error}") from error
 
 
-def _show(found: VersionsResult | SuiteResult, *, json: bool, markdown: Path | None) -> None:
+def _show(
+    found: VersionsResult | SuiteResult, *, json: bool, markdown: Path | None, export: tuple[Path, ...]
+) -> None:
     from trialwise.report.render import markdown as in_markdown
 
     told, content = _documents(found)
+    exports.write(export, found, told, content)
     if markdown is not None and markdown != STANDARD:
         write_text(markdown, in_markdown.markdown(told))
         stderr_console().print(f"wrote {markdown}", markup=False)
@@ -298,8 +286,10 @@ def _documents(found: VersionsResult | SuiteResult) -> tuple[Document, Callable[
     """Return what is said to people, and what makes the JSON."""
     from trialwise.analysis.versions.results import SuiteResult
     from trialwise.exchange.versions_json import suite_document, versions_document
-    from trialwise.report.documents import ab, suite
+    from trialwise.report.documents import ab, commands, suite
 
     if isinstance(found, SuiteResult):
         return suite.document(found), lambda: suite_document(found)
+    if found.commands:
+        return commands.document(found), lambda: versions_document(found)
     return ab.document(found), lambda: versions_document(found)

@@ -7,6 +7,7 @@ import time
 from datetime import UTC, datetime
 
 from trialwise.analysis.interval_widths import Width
+from trialwise.analysis.versions.live import LiveChange
 from trialwise.execution.events import (
     ClockDisturbed,
     Computing,
@@ -24,7 +25,7 @@ from trialwise.execution.events import (
 )
 from trialwise.experiment.machine_names import LOCAL
 from trialwise.experiment.quantity import duration_text
-from trialwise.numbers import as_given, counted
+from trialwise.numbers import as_given, counted, interval, with_bounds
 from trialwise.report.numbers import write
 
 LONG_SECONDS = 10.0
@@ -87,8 +88,13 @@ def _trial_ended(event: TrialEnded) -> str:
     return f"trial {event.row.number} {event.row.treatment} {outcome.status}{took}{where}{reason}{again}"
 
 
-def width_text(width: Width) -> str:
-    """Write a width as "throughput p50 ±3.1 %", or how many trials are missing."""
+def width_text(width: Width | LiveChange) -> str:
+    """Write a width as "throughput p50 ±3.1 %", or how many trials are missing; a change as "./new: time -3.1 % (-4.0 to -2.2)"."""
+    if isinstance(width, LiveChange):
+        ends = (width.percent.estimate, width.percent.low, width.percent.high)
+        value, low, high = with_bounds(*ends, sign=True)
+        bounds = f"{interval(low, high)}; {as_given(width.confidence)} %"
+        return f"{width.command}: {width.metric} {value} % ({bounds}) so far"
     name = f"{width.metric} p{as_given(width.percentile)}"
     if width.relative is None:
         return f"{name}: {counted(width.missing, 'more round')} for an interval at {as_given(width.confidence)} %"

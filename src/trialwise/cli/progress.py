@@ -6,8 +6,9 @@ Nothing is drawn, and no thread wakes up, while a trial runs. A long trial's sta
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
@@ -17,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trialwise.analysis.interval_widths import LiveWidths, Width
+from trialwise.analysis.versions.live import LiveChange
 from trialwise.cli.event_text import AWAITED, computing_text, describe, time_text, width_text
 from trialwise.cli.text import whole_words
 from trialwise.cli.throttle import Course
@@ -38,6 +40,7 @@ from trialwise.execution.events import (
 )
 from trialwise.experiment.machine_names import LOCAL
 from trialwise.experiment.model import Experiment
+from trialwise.measurement.samples import Samples
 from trialwise.store.records import TrialRow
 from trialwise.visible import cell_width, visible
 
@@ -54,11 +57,25 @@ MAX_OPEN = 6
 """Maximum number of undecided claims shown."""
 
 
-def observer(console: Console, experiment: Experiment, *, terminal: bool) -> Observer:
-    """Return the observer that suits standard error."""
+class LiveNumbers(Protocol):
+    """Collects finished trials, and says what is known so far."""
+
+    def add(self, row: TrialRow, samples: Mapping[str, Samples]) -> None:
+        """Add the report of a finished trial."""
+        ...
+
+    def widths(self) -> Sequence[Width | LiveChange]:
+        """Return what is known so far, most important first."""
+        ...
+
+
+def observer(
+    console: Console, experiment: Experiment, *, terminal: bool, live: LiveNumbers | None = None
+) -> Observer:
+    """Return the observer that suits standard error; `live` says what is shown instead of the widths of KPIs."""
     if not terminal:
         return Lines(console)
-    return Bar(console, LiveWidths(experiment), runtime=experiment.runtime)
+    return Bar(console, live or LiveWidths(experiment), runtime=experiment.runtime)
 
 
 class Lines:
@@ -108,9 +125,9 @@ class Lines:
 class Bar:
     """A bar with ETA, the trial in progress, and the widths of the intervals."""
 
-    def __init__(self, console: Console, widths: LiveWidths, *, runtime: float | None) -> None:
+    def __init__(self, console: Console, widths: LiveNumbers, *, runtime: float | None) -> None:
         self._widths = widths
-        self._shown: list[Width] = []
+        self._shown: Sequence[Width | LiveChange] = []
         self._runtime = runtime
         self._lasted: dict[str, float] = {}
         self._course = Course()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trialwise.analysis.versions.results import SuiteResult, VersionsResult
+from trialwise.exchange.comparison_json import comparison_csv
 from trialwise.exchange.plain import Json, formatted, formatted_schema
 
 FORMAT = "trialwise.ab/1"
@@ -27,3 +30,23 @@ def suite_document(found: SuiteResult) -> dict[str, Json]:
 def suite_schema() -> dict[str, Json]:
     """Return the JSON Schema of a comparison by a suite, from its dataclasses."""
     return formatted_schema(SUITE_FORMAT, SuiteResult)
+
+
+def versions_csv(found: VersionsResult | SuiteResult) -> str:
+    """Return a row for each version and metric; the column `treatment` has the command where versions have one.
+
+    Raises
+    ------
+    ValueError
+        Nothing was compared.
+    """
+    comparison = found.comparison
+    if comparison is None or not comparison.rows:
+        raise ValueError("nothing was compared")
+    if isinstance(found, VersionsResult) and found.commands:
+        names = dict(zip(found.versions, found.commands, strict=True))
+        rows = (
+            replace(row, treatment=names.get(row.treatment, found.commands[-1])) for row in comparison.rows
+        )
+        comparison = replace(comparison, rows=tuple(rows))
+    return comparison_csv(comparison)

@@ -32,8 +32,9 @@ def two_versions(
     seed: int,
     description: str = "",
     results: Results | None = None,
+    versions: tuple[str, ...] = VERSIONS,
 ) -> Experiment:
-    """Build the experiment: each round runs both versions once, in random order; `results` says what a suite prints."""
+    """Build the experiment: each round runs each version once, in random order; `results` says what a suite prints."""
     return Experiment(
         name=name,
         folder=folder,
@@ -42,14 +43,21 @@ def two_versions(
         seed=seed,
         description=description,
         results=results,
-        factors=(FixedFactor("version", VERSIONS),),
+        factors=(FixedFactor("version", versions),),
         design=Design(series=1, rounds=rounds, warmup_trials=warmup),
     )
 
 
-def switch_command(base: str, head: str) -> tuple[str, ...]:
-    """Return a command that runs one or the other line, as a shell would."""
-    return ("/bin/sh", "-c", f"case {{version}} in base) {_line(base)};; head) {_line(head)};; esac")
+def versions_of(count: int) -> tuple[str, ...]:
+    """Name so many versions: base and head, or base, v2, v3 and so on."""
+    return VERSIONS if count == len(VERSIONS) else ("base", *(f"v{place}" for place in range(2, count + 1)))
+
+
+def switch_command(*lines: str) -> tuple[str, ...]:
+    """Return a command that runs one of the lines, as a shell would; the versions are named as in `versions_of`."""
+    # A comment at the end of a line must not hide what follows.
+    cases = (f"{name}) {_line(line)}\n;;" for name, line in zip(versions_of(len(lines)), lines, strict=True))
+    return ("/bin/sh", "-c", f"case {{version}} in {' '.join(cases)} esac")
 
 
 def worktree_command(command: str, below: str) -> CommandTrial:
@@ -67,11 +75,16 @@ def worktree_command(command: str, below: str) -> CommandTrial:
     return CommandTrial(tuple(words), directory=place, passed=EVERYTHING_PASSED)
 
 
+def plain_program(line: str) -> str | None:
+    """Return the program of a line that consists of nothing but a program and its arguments, None of any other."""
+    first = line.split(" ", 1)[0]
+    return first if _PLAIN.fullmatch(line) and "=" not in first else None
+
+
 def _line(command: str) -> str:
     """Replace the shell by a plain command, so that the shell neither waits nor is counted."""
-    first = command.split(" ", 1)[0]
-    plain = _PLAIN.fullmatch(command) and "=" not in first and which(first)
-    return literal(f"exec {command}" if plain else command)
+    first = plain_program(command)
+    return literal(f"exec {command}" if first and which(first) else command)
 
 
 def metric_of(text: str, margin: Extent | None = None) -> Metric:

@@ -37,7 +37,9 @@ class _Recorded:
     fits: bool
 
 
-def pair_of(experiment: Experiment, place: Path, sides: tuple[tuple[NamedFile, ...], ...]) -> Pair:
+def pair_of(
+    experiment: Experiment, place: Path, sides: tuple[tuple[NamedFile, ...], ...], *, own_change: bool = False
+) -> Pair:
     """Find the directory of an experiment's current pair: one that has begun with the same pair, or a new one.
 
     The same pair has the same plan, the same content in every file that trials were seen to run or read, and inherits the same.
@@ -48,6 +50,8 @@ def pair_of(experiment: Experiment, place: Path, sides: tuple[tuple[NamedFile, .
         The folder that contains the directories of pairs.
     sides
         The known files of base and of head, from which each side's part of the name is made.
+    own_change
+        Say only what has changed since the same comparison, not what another one compared.
 
     Raises
     ------
@@ -60,6 +64,8 @@ def pair_of(experiment: Experiment, place: Path, sides: tuple[tuple[NamedFile, .
     kind = kind_of(read)
     change = None
     for before in _recorded(place, read):
+        if own_change and before.plan != plan_digest(read):
+            continue
         now = _now(local_watch(read, kind, factors), before.identity)
         found = told(now.changes(before.identity))
         if found is None and before.plan == plan_digest(read) and before.fits:

@@ -186,3 +186,20 @@ def test_both_looks_together_keep_the_level(true, repetitions):
                 outcomes.append(judged_outcome(found.verdict, found, "lower"))
         wrong += ("worse" if true == 100.0 else "fine") in outcomes
     assert wrong / repetitions <= 0.05 + 3.3 * np.sqrt(0.05 * 0.95 / repetitions)
+
+
+# Several versions
+
+
+def test_three_versions_run_until_each_is_decided_by_both_differences_together():
+    plan = AbPlan(20, 1000, 95.0, MARGIN, versions=("base", "v2", "v3"))
+    looks = PilotThenFresh([TIME], plan)
+    drawn = {"base": values(1, 100), "v2": values(2, 80), "v3": values(3, 104)}
+    for number in range(1, 21):
+        for version, series in drawn.items():
+            looks.add(row(version, number), {"resource:wall": Samples(np.array([series[number - 1]]))})
+    assert looks.reason_to_stop() is None
+    alone = st.difference(drawn["base"][:20], drawn["v3"][:20], confidence=97.5, margin=3, relative=True)
+    # Of two differences, one is judged at half the error, so that more trials are needed than for it alone.
+    assert alone.trials_needed < looks.fresh < 2 * alone.trials_needed
+    assert looks.wanted() == min(20 + looks.fresh, 1000)

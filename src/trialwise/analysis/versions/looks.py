@@ -22,7 +22,8 @@ _HOPELESS = 3
 class AbPlan:
     """`pilot` trials of each version, at most `most` in total, and verdicts at `confidence` percent over both looks, by the margin.
 
-    With `fixed` there is no look: this number of trials of each version runs.
+    With `fixed` there is no look: this number of trials of each version runs. All `versions` are compared with the first, as one
+    family; `commands` are what they run, where people know them by that.
     """
 
     pilot: int
@@ -30,6 +31,18 @@ class AbPlan:
     confidence: float
     margin: Extent
     fixed: int | None = None
+    versions: tuple[str, ...] = (BASE, HEAD)
+    commands: tuple[str, ...] = ()
+
+    def is_decided(self, outcomes: Sequence[Outcome]) -> bool:
+        """Return True if no more trials are needed: of two versions one worse row is enough, of more all count."""
+        if len(self.versions) > 2:
+            return bool(outcomes) and "undecided" not in outcomes
+        return together(outcomes) != "undecided"
+
+    def name_of(self, version: str) -> str:
+        """Return what people call a version: its command where that is given."""
+        return dict(zip(self.versions, self.commands, strict=False)).get(version, version)
 
     @property
     def each(self) -> float:
@@ -44,9 +57,9 @@ class PilotThenFresh:
         self._metrics = metrics
         self.plan = plan
         self._values: dict[tuple[str, str], dict[int, float]] = {}
-        self._failed: dict[str, int] = {BASE: 0, HEAD: 0}
-        self._finished: dict[str, int] = {BASE: 0, HEAD: 0}
-        self._ended: dict[str, int] = {BASE: 0, HEAD: 0}
+        self._failed = dict.fromkeys(plan.versions, 0)
+        self._finished = dict.fromkeys(plan.versions, 0)
+        self._ended = dict.fromkeys(plan.versions, 0)
         self.looked = plan.fixed is not None
         self.decided = False
         self.fresh: int | None = None
@@ -78,7 +91,7 @@ class PilotThenFresh:
         """Judge the pilot when it is complete; return why no more trials are needed, or None."""
         for version, failed in self._failed.items():
             if failed >= _HOPELESS and not self._finished[version]:
-                return f"every trial of {version} failed"
+                return f"every trial of {self.plan.name_of(version)} failed"
         done = min(self._ended.values())
         if not self.looked and done >= self.plan.pilot:
             self._look()
@@ -94,12 +107,14 @@ class PilotThenFresh:
         if differences is None:
             return
         family = st.difference_family(differences)
-        better: dict[Hashable, Better | None] = {metric.name: metric.better for metric in self._metrics}
-        outcomes: list[Outcome] = [
-            judged_outcome(member.verdict, member.difference, better[name])
-            for name, member in family.members.items()
+        better: list[Better | None] = [
+            metric.better for metric in self._metrics for _ in self.plan.versions[1:]
         ]
-        self.decided = together(outcomes) != "undecided"
+        outcomes: list[Outcome] = [
+            judged_outcome(member.verdict, member.difference, direction)
+            for member, direction in zip(family.members.values(), better, strict=True)
+        ]
+        self.decided = self.plan.is_decided(outcomes)
         bills = [
             member.trials_needed
             for member, outcome in zip(family.members.values(), outcomes, strict=True)
@@ -109,20 +124,21 @@ class PilotThenFresh:
         self.fresh = max(known, default=0) if len(known) == len(bills) else None
 
     def _differences(self) -> dict[Hashable, st.Difference] | None:
-        """Return the difference of every metric in the pilot; None if one has too few values for a verdict."""
+        """Return the difference of every metric and version from the first in the pilot; None if one has too few values."""
         found: dict[Hashable, st.Difference] = {}
         for metric in self._metrics:
-            sides = [self._pilot(metric.name, version) for version in (BASE, HEAD)]
-            if min(len(side) for side in sides) < 2:
+            first, *others = ((version, self._pilot(metric.name, version)) for version in self.plan.versions)
+            if min(len(values) for _, values in (first, *others)) < 2:
                 return None
             margin = metric.margin or self.plan.margin
-            found[metric.name] = st.difference(
-                sides[0],
-                sides[1],
-                confidence=self.plan.each,
-                margin=margin.value,
-                relative=margin.relative,
-            )
+            for version, values in others:
+                found[metric.name, version] = st.difference(
+                    first[1],
+                    values,
+                    confidence=self.plan.each,
+                    margin=margin.value,
+                    relative=margin.relative,
+                )
         return found
 
     def _pilot(self, metric: str, version: str) -> list[float]:

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trialwise.analysis.comparison.results import Comparison
+from trialwise.analysis.versions.course import Course
 from trialwise.analysis.versions.reach import Reach
 from trialwise.experiment.model import Extent
 
 Outcome = Literal["fine", "worse", "undecided"]
 Stage = Literal["all", "pilot", "fresh"]
+DEFAULT_PLACE = "ab.results"
+"""The folder that holds the directories of pairs, unless another is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +27,13 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class VersionsResult:
-    """The comparison of head with base.
+    """The comparison of head with base, or of each of several versions with the first.
 
     `stage` says which trials were judged: "all" of a fixed number, the "pilot", or the "fresh" ones after it; both looks share the
     error probability of `confidence` percent. `outcomes` are those of the comparison's rows, in order; `ending` says why no more
-    trials ran, and `complete` whether the plan of looks was completed. `failed` trials have no value.
+    trials ran, and `complete` whether the plan of looks was completed. `failed` trials have no value. `commands` are those of the
+    versions where these are known by nothing else, the first one first; rows are named as in `versions`. `courses` are of all
+    trials, by metric, and `budget` (in seconds) was allowed.
     """
 
     outcome: Outcome
@@ -43,6 +48,10 @@ class VersionsResult:
     failed: int
     directory: str
     method: str
+    versions: tuple[str, ...] = ("base", "head")
+    commands: tuple[str, ...] = ()
+    courses: tuple[Course, ...] = ()
+    budget: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,13 +86,14 @@ def _change(at: int, row: ComparisonRow) -> Estimate:
 def _judgement(row: ComparisonRow, outcome: Outcome) -> Text:
     """Return the one judgement of a row, which the answer and the reasons share."""
     if row.verdict == "equivalent":
-        return ("equivalent within ", _margin(row))
+        return ("equivalent within ", margin_of(row))
     if row.verdict == "different":
-        return (f"{row.direction or 'different'} by more than ", _margin(row))
-    return ("not worse by ", _margin(row)) if outcome == "fine" else (row.verdict,)
+        return (f"{row.direction or 'different'} by more than ", margin_of(row))
+    return ("not worse by ", margin_of(row)) if outcome == "fine" else (row.verdict,)
 
 
-def _margin(row: ComparisonRow) -> Number | str:
+def margin_of(row: ComparisonRow) -> Number | str:
+    """Return the margin that a row was judged by, in percent of base or in the unit of the metric."""
     one = row.difference
     if one is None or one.margin is None:
         return ABSENT
@@ -110,8 +111,13 @@ def _evidence(found: VersionsResult, judged: _Judged) -> Iterator[Block]:
     if reasons:
         yield Items(reasons)
     if found.failed:
-        failed = f"{counted(found.failed, 'trial')} failed and have no value: "
-        yield Note((failed, Code(f"trialwise status {found.directory}")), is_aside=True)
+        yield failed_note(found)
+
+
+def failed_note(found: VersionsResult) -> Note:
+    """Return how many trials failed, and where their reasons stand."""
+    failed = f"{counted(found.failed, 'trial')} failed and gave no value: "
+    return Note((failed, Code(f"trialwise status {found.directory}")), is_aside=True)
 
 
 def _row(at: int, row: ComparisonRow, outcome: Outcome) -> tuple[Cell, ...]:
@@ -122,7 +128,7 @@ def _row(at: int, row: ComparisonRow, outcome: Outcome) -> tuple[Cell, ...]:
         Number(base, f"{place}/0", row.metric.unit),
         Number(head, f"{place}/1", row.metric.unit),
         _change(at, row),
-        _margin(row),
+        margin_of(row),
         Verdict(MEANINGS[outcome], (_verdict_cell(row, outcome),)),
         Number(
             row.floor.percent if row.floor else None, f"/comparison/rows/{at}/floor/percent", "%", digits=3
@@ -140,12 +146,13 @@ def _verdict_cell(row: ComparisonRow, outcome: Outcome) -> str:
 def _reasons(judged: _Judged) -> Iterator[Text]:
     for _, row, outcome in judged:
         if outcome == "fine" and row.verdict == "undecided":
-            yield (Name(row.metric.name), ": the interval leaves out that head is worse by ", _margin(row))
+            yield (Name(row.metric.name), ": the interval leaves out that head is worse by ", margin_of(row))
         elif row.reason and row.verdict in ("undecided", "no inference"):
-            yield (Name(row.metric.name), f": {row.reason}", *_bill(row))
+            yield (Name(row.metric.name), f": {row.reason}", *bill(row))
 
 
-def _bill(row: ComparisonRow) -> Text:
+def bill(row: ComparisonRow) -> Text:
+    """Return how many more trials have a good chance to decide, and how long they take."""
     if not row.more:
         return ()
     time = () if row.more_seconds is None else (", about ", Number(row.more_seconds, kind="duration"))

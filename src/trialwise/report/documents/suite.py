@@ -149,7 +149,7 @@ def _remarks(found: SuiteResult, comparison: Comparison, judged: list[_Judged]) 
 
 def _failed(found: SuiteResult) -> Iterator[Block]:
     if found.failed:
-        text = f"{counted(found.failed, 'trial')} failed and have no value: "
+        text = f"{counted(found.failed, 'trial')} failed and gave no value: "
         yield Note((text, Code(f"trialwise status {found.directory}")), is_aside=True)
 
 
