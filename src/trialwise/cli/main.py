@@ -51,6 +51,7 @@ SUMMARIES = {
         "plan": "Show what an experiment needs, its order, its schedule and the time it takes.",
         "run": "Run an experiment, or go on with it.",
         "status": "Show how far an experiment is.",
+        "serve": "Show experiments on a local page, while they run and after.",
         "workers": "Have a worker join a begun experiment, or leave it, also while it runs.",
         "pause": "Ask a run in progress to stop after its running trials.",
         "skip": "Skip a treatment of a begun experiment, also while it runs.",

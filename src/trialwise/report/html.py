@@ -89,7 +89,7 @@ def page(
     `lead` are lines below the heading (default: the title), `numbers` names the document that contains the numbers.
     """
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             title=title,
@@ -103,15 +103,15 @@ def page(
             specs=script_json({figure.key: figure.spec for figure in document.figures}),
             sheets=script_json(sheets),
             bundle=Markup(bundle()),  # noqa: S704 the bundle is Vega's, and a test sees that it closes no script
-            script=Markup(_asset("report.js")),  # noqa: S704 our own
-            style=Markup(_asset("report.css")),  # noqa: S704 our own
+            script=Markup(asset("report.js")),  # noqa: S704 our own
+            style=Markup(asset("report.css")),  # noqa: S704 our own
         )
     )
 
 
 def section(document: Document) -> str:
     """Write a document for a notebook: its section with the style of pages, without figures and scripts."""
-    return f'<div class="trialwise"><style>{_asset("section.css")}</style>\n{html(document)}</div>'
+    return f'<div class="trialwise"><style>{asset("section.css")}</style>\n{html(document)}</div>'
 
 
 def script_json(value: object) -> Markup:
@@ -126,7 +126,7 @@ def bundle() -> str:
     return resources.files("trialwise.report").joinpath("vega", "vega.js").read_text(encoding="utf-8")
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     """Return the text of a file beside the template."""
     return resources.files("trialwise.report").joinpath("templates", name).read_text(encoding="utf-8")
 
@@ -137,7 +137,8 @@ def _harmless(value: object) -> object:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return the templates of pages, which escape what they are given."""
     return Environment(
         loader=PackageLoader("trialwise.report"),
         autoescape=True,

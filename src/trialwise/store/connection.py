@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Generator
 from pathlib import Path
 from urllib.parse import quote
 
-from trialwise.errors import DISK_IS_FULL, StoreError
+from trialwise.errors import DISK_IS_FULL, StoreError, reason_of
 from trialwise.foreign_files import check_foreign
 from trialwise.store.files import gone
+from trialwise.store.untouched import scratch_folder
 from trialwise.temporary import vanishing_folder
 
 LOG_PAGES = 200
@@ -33,6 +36,10 @@ ERRORS = (sqlite3.Error, UnicodeDecodeError)
 RESTORE = "restore a copy of the directory; `sqlite3 ledger.sqlite .recover` may save what is left"
 
 
+_COPIES = 20
+"""Attempts at a copy of a ledger whose log begins anew meanwhile."""
+_LOG_HEADER = 32
+"""Bytes of the header of a write-ahead log, which has its salts."""
 _BESIDE = ("", "-wal", "-shm", "-journal")
 """Suffixes of the files that SQLite opens beside a database."""
 
@@ -46,13 +53,17 @@ def require_own_files(path: Path) -> None:
 
 
 def copy_in_memory(path: Path) -> sqlite3.Connection:
-    """Copy the ledger with its write-ahead log into a database in memory; raise StoreError if it cannot be read."""
-    with vanishing_folder("trialwise-") as folder:
-        copy = folder / path.name
-        for name in (path.name, path.name + "-wal"):
-            source = path.with_name(name)
-            if source.is_file():
-                copy.with_name(name).write_bytes(source.read_bytes())
+    """Copy the ledger with its write-ahead log, also while it is written, into a database in memory.
+
+    Raises
+    ------
+    StoreError
+        It cannot be read, or is written too fast to be copied.
+    """
+    kept = scratch_folder()
+    with vanishing_folder("trialwise-") if kept is None else tempfile.TemporaryDirectory(dir=kept) as folder:
+        copy = Path(folder) / path.name
+        _copy_files(path, copy)
         with contextlib.closing(connect(copy, "rw")) as opened:
             memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             try:
@@ -60,6 +71,34 @@ def copy_in_memory(path: Path) -> sqlite3.Connection:
             except ERRORS as error:
                 raise refused(error, path, "read") from error
         return memory
+
+
+def _copy_files(path: Path, copy: Path) -> None:
+    """Copy a database and then its log as of one moment.
+
+    Until the log begins anew, with other salts (SQLite's file format, 4.1), the database changes only by what stands in the log.
+    """
+    log, copied_log = (each.with_name(each.name + "-wal") for each in (path, copy))
+    for _ in range(_COPIES):
+        before = _log_header(log)
+        try:
+            shutil.copyfile(path, copy)
+            shutil.copyfile(log, copied_log)
+        except FileNotFoundError:
+            copied_log.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read: {reason_of(error)}") from error
+        if copy.exists() and _log_header(copied_log) == before == _log_header(log):
+            return
+    raise StoreError(f"{path}: is written too fast to be copied", hint="try again")
+
+
+def _log_header(log: Path) -> bytes:
+    try:
+        with log.open("rb") as file:
+            return file.read(_LOG_HEADER)
+    except FileNotFoundError:
+        return b""
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from trialwise.errors import StoreError
 from trialwise.foreign_files import read_foreign
 from trialwise.store.files import write_whole
+from trialwise.store.untouched import scratch_folder
 
 NAME = "drawn-means.json"
 _LARGEST = 64 << 20
@@ -36,7 +37,9 @@ class KeptMeans:
         return self._entries().get(key)
 
     def write(self, key: str, entries: Sequence[Entry]) -> None:
-        """Add entries to those in the file, and write it as a whole."""
+        """Add entries to those in the file, and write it as a whole, unless directories are to be left untouched."""
+        if scratch_folder() is not None:
+            return
         packed = _FORMAT.dump_json(self._entries() | {key: list(entries)}, indent=1)
         with contextlib.suppress(StoreError):
             write_whole(self._path, lambda file: file.write(packed))

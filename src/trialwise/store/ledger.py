@@ -7,6 +7,7 @@ need not be: if a power cut loses it, the trial simply runs again.
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from trialwise.store.files import sync_folder
 from trialwise.store.ledger_chain import LedgerChain, chain_meta
 from trialwise.store.records import Amendment, Event, Session, Status, TrialEnd, TrialRow
 from trialwise.store.tables import FORMAT, SCHEMA
+from trialwise.store.untouched import scratch_folder
 
 _INSERT_VALUE = (
     "INSERT INTO value (number, attempt, source, value, samples, file, sha256) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -78,22 +80,35 @@ class Ledger(LedgerChain):
 
     @classmethod
     def _reader(cls, path: Path, *, with_excluded: bool) -> Ledger:
-        """Open for reading only; failing that, for writing, to repair what a kill left half done; failing that, open a copy."""
+        """Open for reading only; failing that, for writing, to repair what a kill left half done; failing that, open a copy.
+
+        Where directories are to be left untouched, open a copy.
+        """
+        if scratch_folder() is not None:
+            return cls._checked(copy_in_memory(path), path, with_excluded=with_excluded)
         for opened in (
             lambda: connect(path, "ro"),
             lambda: connect(path, "rw"),
             lambda: copy_in_memory(path),
         ):
-            ledger = cls(opened(), path, with_excluded=with_excluded)
+            connection = opened()
             try:
-                ledger.require_format()
-                ledger.require_wholeness()
+                return cls._checked(connection, path, with_excluded=with_excluded)
             except StoreError as error:
-                ledger.close()
                 problem = error
-            else:
-                return ledger
         raise problem
+
+    @classmethod
+    def _checked(cls, connection: sqlite3.Connection, path: Path, *, with_excluded: bool) -> Ledger:
+        """Return the ledger of a connection; close it and raise StoreError if it is damaged or no ledger that is known."""
+        ledger = cls(connection, path, with_excluded=with_excluded)
+        try:
+            ledger.require_format()
+            ledger.require_wholeness()
+        except StoreError:
+            ledger.close()
+            raise
+        return ledger
 
     def extend(
         self,

@@ -264,6 +264,21 @@ class LedgerFacts(LedgerFile):
             found.setdefault(str(treatment), {})[str(status)] = int(number)
         return found
 
+    def order_of_begun(self, most: int) -> list[tuple[int, str, str, int, int]]:
+        """Return treatment and status of the last `most` attempts that began, in that order: number, both, round, position."""
+        query = (
+            f"SELECT number, treatment, {self._status}, round, position FROM trial WHERE claimed IS NOT NULL "  # noqa: S608 ours
+            "ORDER BY claimed DESC, number DESC, attempt DESC LIMIT ?"
+        )
+        return [(int(a), str(b), str(c), int(d), int(e)) for a, b, c, d, e in self._select(query, [most])][
+            ::-1
+        ]
+
+    def counts_by_position(self) -> list[tuple[str, int, int]]:
+        """Count the attempts that began, by treatment and by position in their round."""
+        query = "SELECT treatment, position, count(*) FROM trial WHERE claimed IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2"
+        return [(str(name), int(position), int(count)) for name, position, count in self._select(query)]
+
     def claim_times(self) -> list[float]:
         """Return the times at which trials were claimed, in plan order, Unix seconds."""
         query = "SELECT claimed FROM trial WHERE claimed IS NOT NULL ORDER BY number, attempt"
