@@ -6,8 +6,6 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ from starlette.routing import Route
 
 from trialwise import __version__
 from trialwise.errors import TrialwiseError
-from trialwise.report.html import environment
+from trialwise.report.html import asset, environment
 from trialwise.serve import views
 from trialwise.serve.guard import Guard
 from trialwise.serve.hub import LIST, Hub, Level, Page, Watched
@@ -111,7 +109,7 @@ class _Pages:
         name = request.path_params["name"]
         if name not in _FILES:
             raise HTTPException(404, "There is no such file.")
-        return Response(_file(name), media_type=_FILES[name])
+        return Response(asset(name), media_type=_FILES[name])
 
     async def metrics(self, _: Request) -> Response:
         for watched in list(self._hub.experiments.values()):
@@ -185,8 +183,3 @@ def _page(template: str, base: str, *, title: str, **values: object) -> Response
         .render(title=visible(title), base=base, version=__version__, **values)
     )
     return HTMLResponse(text)
-
-
-@cache
-def _file(name: str) -> str:
-    return resources.files("trialwise.report").joinpath("templates", name).read_text(encoding="utf-8")
