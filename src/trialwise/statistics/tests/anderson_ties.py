@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import comb, copysign, log, log1p, pi, sqrt
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from trialwise.statistics.checks import Array
@@ -107,6 +106,8 @@ def _eigenvalues(pooled: Pooled) -> Array:
 
 def _normal_tail(eigenvalues: Array, statistic: float) -> float:
     """Return P(weighted sum of chi-squared variables > statistic) by Kuonen's saddlepoint approximation (1999)."""
+    from scipy.optimize import brentq
+
     mean = float(eigenvalues.sum())
     if statistic <= 0:
         return 1.0

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy.signal import lfilter
 
 from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import as_values
@@ -292,6 +291,8 @@ class _Search:
 
     def _reordered(self, values: Array, rows: int, correlation: float) -> Array:
         """Return rows of these values, each in the order of an AR(1) series."""
+        from scipy.signal import lfilter
+
         shocks = self._rng.normal(size=(rows, values.size + _WARM_UP))
         order = lfilter([1.0], [1.0, -correlation], shocks, axis=1)[:, _WARM_UP:]
         return np.sort(values)[order.argsort(axis=1).argsort(axis=1)]

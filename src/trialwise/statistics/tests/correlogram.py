@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import fft
 
 if TYPE_CHECKING:
     from trialwise.statistics.checks import Array, Indices
@@ -76,6 +75,8 @@ def _lagged_sums(grid: TimeGrid, centred: Array, most: int) -> tuple[Array, Indi
 
 
 def _autocovariance(array: Array) -> Array:
+    from scipy import fft
+
     length = fft.next_fast_len(2 * array.size, real=True)
     spectrum = np.asarray(fft.rfft(array, n=length), dtype=np.complex128)
     return np.asarray(fft.irfft(spectrum.real**2 + spectrum.imag**2, n=length)[: array.size])
