@@ -37,7 +37,7 @@ nb_execution_mode = "off"
 nb_render_error_lexer = "text"
 
 html_theme = "pydata_sphinx_theme"
-html_title = f"Trialwise {version}"
+html_title = "Trialwise"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_extra_path = ["extra"]
@@ -45,6 +45,8 @@ html_show_sourcelink = False
 html_copy_source = False
 templates_path = ["templates"]
 html_theme_options = {
+    "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
     "navbar_end": ["version", "theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
