@@ -91,28 +91,38 @@ id = "C1"
 text = "The same seeds give the same numbers"
 identical = { metrics = "all" }
 small = { rounds = 4 }
+[[claim]]
+id = "C2"
+text = "The same seeds write the same files"
+identical = { written = ["stdout", "out*.txt"] }
+small = { rounds = 4 }
 """
 )
+SEED, NOW = "$((TRIALWISE_SEED % 100000))", "$(date +%N | sed s/^0*//)"
 
 
 @pytest.mark.parametrize(
-    ("number", "word"),
-    [("$((TRIALWISE_SEED % 100000))", "reproduced"), ("$(date +%N | sed s/^0*//)", "not reproduced")],
+    ("file", "words"), [(SEED, ["reproduced", "reproduced"]), (NOW, ["reproduced", "not reproduced"])]
 )
-def test_claims_on_the_same_seeds_are_measured_with_the_seeds_of_the_authors(number, word, tmp_path):
-    place = packed(tmp_path, f"""#!/bin/sh\necho "{{\\"steps\\": {number}}}"\n""", IDENTICAL)
+def test_claims_on_the_same_seeds_are_measured_with_the_seeds_of_the_authors(file, words, tmp_path):
+    program = f"""#!/bin/sh\necho "{{\\"steps\\": {SEED}}}"; echo {file} > out1.txt\n"""
+    text = artifacts.TEXT.replace("[trial]", '[trial]\nkeep = ["out*.txt"]')
+    place = packed(tmp_path, program, IDENTICAL, text=text)
     assert verify(place)[0] == 0  # undecided, as nothing but a re-run can decide it
     code, found, said = verify(place, "--kick")
-    (claim,) = found["rerun"]["claims"]
-    assert (claim["word"], code) == (word, 0 if word == "reproduced" else 1), said
-    assert ("compared bit by bit" in claim["why"]) is (word == "reproduced")
-    assert claim["here"]["n"] == [8]
+    claims = found["rerun"]["claims"]
+    word = words[0]
+    assert ([claim["word"] for claim in claims], code) == (words, int("not reproduced" in words)), said
+    for claim in claims:
+        assert ("compared bit by bit" in claim["why"]) is (claim["word"] == "reproduced")
+        assert claim["here"]["n"] == [8]
+    assert ("that trials reported or wrote differ: out1.txt of" in claims[1]["why"]) is (words[0] != words[1])
     again = place / "verify-1/sums.results.same-seeds"
     assert "seed = 5" in (again / "experiment.toml").read_text()
     # as a re-run of one's own, with these seeds and with others
     assert verify(place, "--rerun", again)[1]["rerun"]["claims"][0]["word"] == word
     other = artifacts.measured(tmp_path / "other", artifacts.TEXT.replace("seed = 5", "seed = 6"))
-    (left,) = verify(place, "--rerun", other / "sums.results")[1]["rerun"]["not_run"]
+    (left, _) = verify(place, "--rerun", other / "sums.results")[1]["rerun"]["not_run"]
     assert (left["word"], left["why"]) == ("not comparable", "it is about the seed 5, and the re-run has 6")
 
 

@@ -55,7 +55,8 @@ SCHEMA = {
     "started": pl.Float64,
     "seconds": pl.Float64,
 }
-
+CONTENTS = dict.fromkeys(("what", "treatment", "round", "sha256"), pl.String)
+"""What it is of a trial: nothing for the trial itself, metric:NAME for its samples, stdout, stderr, file:NAME; null if not whole."""
 
 _CHANGES_NAMED = 4
 """Changes of machines or paths that a note names; the others are counted."""
@@ -100,6 +101,7 @@ class TrialSet:
     is True if trials may be identical because nothing in them is random. `booted` has the boots, by their names in `table`, that are
     known only by their time; `boots.with_joined_boots` merges those that are the same. `subjects` are factors that say what was
     measured, as the name of a benchmark is: treatments are held against each other where these are equal (`by_subject`).
+    `contents` has the columns of `CONTENTS`: the SHA-256 of what each trial reported and wrote; None where no claim asks for it.
     """
 
     name: str
@@ -111,6 +113,7 @@ class TrialSet:
     may_repeat: bool = False
     booted: Mapping[str, Boot] = field(default_factory=dict[str, Boot])
     subjects: tuple[str, ...] = ()
+    contents: pl.DataFrame | None = None
 
     def __post_init__(self) -> None:
         """Refuse values whose variance cannot be computed.

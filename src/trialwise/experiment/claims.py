@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from trialwise.experiment.file.checking import checked_as
 from trialwise.experiment.file.positions import Key, key_lines
-from trialwise.experiment.file.sections import Limits, Section, Written, for_editors, key
+from trialwise.experiment.file.sections import ByShape, Limits, Section, Written, for_editors, key
 from trialwise.experiment.file.values import (
     PERCENTAGE,
     Count,
@@ -162,12 +162,25 @@ class StatedEvery(Bounded):
     )
 
 
+_Metrics = Annotated[
+    Literal["all"] | tuple[str, ...],
+    ByShape(value=Literal["all"], items=Annotated[tuple[str, ...], several(Text)]),
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedIdentity(Section):
-    """The same trials with the same seeds give the same numbers in a re-run, in every bit."""
+    """The same trials with the same seeds give the same numbers in a re-run, in every bit, or write the same bytes."""
 
-    metrics: Literal["all"] | tuple[str, ...] = key(
-        "all", "The metrics whose numbers repeat: all, or a list of names.", ["p99_slowdown"]
+    metrics: _Metrics | None = key(
+        None,
+        "The metrics whose numbers repeat, with all samples: all, or a list of names; all if written is not given.",
+        ["p99_slowdown"],
+    )
+    written: Annotated[tuple[str, ...], several(Text)] = key(
+        (),
+        "What trials print or write that repeats byte for byte: stdout, stderr, or names and patterns of kept files.",
+        ["stdout", "out/*.json"],
     )
     where: Treatment = key(
         ..., "Levels of factors: only these treatments.", {"cc": "hpcc"}, factory=dict[str, Level]
@@ -273,7 +286,8 @@ class StatedClaim(Section):
     ranking: StatedRanking | None = key(None, "The levels of a factor stand in an order.")
     every: StatedEvery | None = key(None, "Each trial is bounded.")
     identical: StatedIdentity | None = key(
-        None, "The same seeds give the same numbers; shown by a re-run, and never by the data alone."
+        None,
+        "The same seeds give the same numbers, or write the same bytes; shown by a re-run, and never by the data alone.",
     )
 
     @property

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import hashlib
 import io
 import os
 import stat
@@ -172,6 +173,18 @@ def kept_files(archive: bytes) -> list[tuple[str, int]]:
     with contextlib.suppress(*damages), tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as files:
         regular = (info for info in files if info.isreg() and not info.name.startswith(_BEFORE))
         found.extend((_readable(info.name), info.size) for info in regular)
+    return found
+
+
+def kept_digests(archive: bytes) -> dict[str, str]:
+    """Return the SHA-256 of what a trial wrote to each file of an archive, by name; what is damaged is left out."""
+    found: dict[str, str] = {}
+    damages = (OSError, EOFError, ValueError, tarfile.TarError)
+    with contextlib.suppress(*damages), tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as files:
+        for info in files:
+            content = files.extractfile(info) if info.isreg() and not info.name.startswith(_BEFORE) else None
+            if content is not None:
+                found[_readable(info.name)] = hashlib.sha256(content.read()).hexdigest()
     return found
 
 

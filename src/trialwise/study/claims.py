@@ -18,7 +18,9 @@ from trialwise.exchange.result_files import of_one_tool
 from trialwise.experiment.claims import NAME, ClaimData, ClaimsFile, StatedClaim, read_claims
 from trialwise.measurement.file_identity import digest_of
 from trialwise.readers.gathering import gather
+from trialwise.store.directory import latest
 from trialwise.study import looking, reading
+from trialwise.study.claimed_contents import with_contents
 from trialwise.study.sources import Directory, is_ours, source
 
 _MOST_FILES = 100_000
@@ -60,7 +62,8 @@ def judged_claims(path: Path, told: Progress | None = None) -> JudgedClaims:
     file = claims_file(path)
     stated = read_claims(file)
     sets = {
-        data.name: _trials(file.parent, data, told) for data in stated.data or (ClaimData(directory="."),)
+        data.name: _trials(file.parent, data, stated.claims, told)
+        for data in stated.data or (ClaimData(directory="."),)
     }
     found = JudgedClaims(stated, sets, ClaimsCheck(str(file), (), ()))
     results = _judged(found)
@@ -120,7 +123,7 @@ def claims_file(path: Path) -> Path:
     return file
 
 
-def _trials(folder: Path, data: ClaimData, told: Progress | None) -> TrialSet:
+def _trials(folder: Path, data: ClaimData, claims: Sequence[StatedClaim], told: Progress | None) -> TrialSet:
     if data.directory is not None:
         place = folder / data.directory
         if not is_ours(place):
@@ -128,7 +131,7 @@ def _trials(folder: Path, data: ClaimData, told: Progress | None) -> TrialSet:
                 f"{place}: is no experiment directory",
                 hint="name one in [data] directory, or result files in files",
             )
-        return trials_of([place], None, told)
+        return with_contents(trials_of([place], None, told), latest(place), claims)
     files = data_files(folder, data)
     if data.sha256 is not None and digest_over(folder, files) != data.sha256:
         raise AnalysisError(

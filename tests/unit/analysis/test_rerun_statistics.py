@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest, t
 
 from claims_data import trials as made
-from rerun_campaigns import LEVELS, SCALE, campaign, claim, looks_of, measured_again
+from rerun_campaigns import HOLDING, LEVELS, SCALE, QuickCampaigns, campaign, claim, looks_of, measured_again
 from trialwise.analysis.claims.judging import judge_claim
 from trialwise.analysis.claims.looks import KICK_ROUNDS, next_share
 from trialwise.analysis.claims.reproduction import Reproduced, confirmed, reproduce
@@ -70,21 +70,22 @@ def test_looks_spend_the_error_and_no_more():
 RUNS = 100
 
 
-@pytest.mark.parametrize(
-    ("ratio", "word", "rate", "alternative"),
-    [
-        (1.3, "reproduced", 0.9, "less"),
-        (1.2, "reproduced", 0.05, "greater"),
-        (1.3, "not reproduced", 0.05, "greater"),
-    ],
-)
-def test_on_a_machine_that_is_slower_right_claims_reproduce_and_false_ones_do_not(
-    ratio, word, rate, alternative
-):
+def test_on_a_machine_that_is_slower_right_claims_reproduce():
     """The original measured 1.3; a machine that is 20 % slower measures the ratio in the rounds planned, at three looks."""
     rng = np.random.default_rng(5)
-    count = sum(measured_again(rng, ratio).word == word for _ in range(RUNS))
-    assert binomtest(count, RUNS, rate, alternative=alternative).pvalue > 1e-3
+    words = [measured_again(rng, 1.3).word for _ in range(RUNS)]
+    assert binomtest(words.count("reproduced"), RUNS, 0.9, alternative="less").pvalue > 1e-3
+    assert binomtest(words.count("not reproduced"), RUNS, 0.05, alternative="greater").pvalue > 1e-3
+
+
+@pytest.mark.parametrize(("ratio", "rate"), [(1.2, 0.05), (1.1, 0.001)])
+def test_a_claim_on_its_bound_holds_in_one_of_twenty_and_a_false_one_never(ratio, rate):
+    """By the quick way, which agrees with the one by tables."""
+    rng, quick = np.random.default_rng(5), QuickCampaigns()
+    found = [quick.holds(rng, ratio) for _ in range(4000)]
+    assert binomtest(sum(found), len(found), rate, alternative="greater").pvalue > 1e-3
+    rng = np.random.default_rng(5)
+    assert [measured_again(rng, ratio).word in HOLDING for _ in range(20)] == found[:20]
 
 
 # Small telescopes

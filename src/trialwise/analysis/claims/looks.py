@@ -17,7 +17,14 @@ from scipy.special import ndtri
 
 from trialwise.analysis.claims.identical import same_numbers
 from trialwise.analysis.claims.judging import judge_claim
-from trialwise.analysis.claims.reproduction import DECIDED, Reproduced, reproduce, size_of, tolerance_of
+from trialwise.analysis.claims.reproduction import (
+    DECIDED,
+    Effect,
+    Reproduced,
+    reproduce,
+    size_of,
+    tolerance_of,
+)
 from trialwise.analysis.claims.results import ClaimResult
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.experiment.claims import StatedClaim, StatedRanking
@@ -75,9 +82,13 @@ def rounds_for(claim: StatedClaim, original: TrialSet, theirs: ClaimResult) -> i
         The claim as the trials of the original give it.
     """
     found = size_of(claim, original)
-    if found is None:
-        return None
-    effect, is_factor = found
+    return None if found is None else rounds_for_effect(claim, found[0], theirs, is_factor=found[1])
+
+
+def rounds_for_effect(
+    claim: StatedClaim, effect: Effect, theirs: ClaimResult, *, is_factor: bool
+) -> int | None:
+    """Return what `rounds_for` does, where the effect that the original has is known; `is_factor`: it is the logarithm of a ratio."""
     reach = float(ndtri(level_of(theirs.level / 100, 1 - FIRST_SHARE)))
     distances = [abs(effect.estimate - end) for end in _bounds(claim, theirs, is_factor=is_factor)]
     if not all(distances):
@@ -148,7 +159,8 @@ def at_look(
 def _until(trials: TrialSet, rounds: int) -> TrialSet:
     """Return the trials of the first rounds."""
     number = pl.col("round").str.split(".").list.last().cast(pl.Int64)
-    return replace(trials, table=trials.table.filter(number <= rounds))
+    contents = None if trials.contents is None else trials.contents.filter(number <= rounds)
+    return replace(trials, table=trials.table.filter(number <= rounds), contents=contents)
 
 
 def _narrowed(claim: StatedClaim, trials: TrialSet) -> StatedClaim:

@@ -119,11 +119,9 @@ def claimed_metrics(trials: TrialSet, claim: StatedClaim) -> list[str]:
     said = claim.identical
     if said is None:
         return [facts_of(trials, claim.metric).name]
-    return (
-        list(trials.metrics)
-        if said.metrics == "all"
-        else [facts_of(trials, name).name for name in said.metrics]
-    )
+    if said.metrics == "all" or (said.metrics is None and not said.written):
+        return list(trials.metrics)
+    return [facts_of(trials, name).name for name in said.metrics or ()]
 
 
 def side_of(trials: TrialSet, metric: str, treatment: str) -> pl.DataFrame:

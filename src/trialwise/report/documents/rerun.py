@@ -155,9 +155,13 @@ def _telescope_text(seen: Telescope) -> str:
 
 
 def by_chance(found: Rerun) -> Text:
-    """Return how many of several claims would hold by chance if each stood on its bound; nothing for one claim."""
-    number = len(found.claims)
-    expected = sum(1 - claim.here.level / 100 for claim in found.claims)
+    """Return how many of several claims would hold by chance if each stood on its bound; nothing for one claim.
+
+    What repeats bit by bit does so by no chance: such claims do not count.
+    """
+    bounded = [claim for claim in found.claims if claim.here.kind != "identical"]
+    number = len(bounded)
+    expected = sum(1 - claim.here.level / 100 for claim in bounded)
     return (
         (f"Of {number} claims that stood on their bounds, {about(expected)} would hold by chance.",)
         if number > 1

@@ -19,6 +19,7 @@ from trialwise.store.verifying import verify as follow
 from trialwise.study.artifact.choosing import Candidate, Only, inside, seconds_of
 from trialwise.study.artifact.rerun_folder import RerunFolder
 from trialwise.study.artifact.rerunning import differences_of
+from trialwise.study.claimed_contents import with_contents
 from trialwise.study.claims import JudgedClaims
 from trialwise.study.load import opened
 from trialwise.study.reading import comparison_set
@@ -112,7 +113,7 @@ def judge_again(
         measured = measured_in(folder, name)
         trials += len(measured.ended)
         failed += sum(row.status != "finished" for row in measured.ended)
-        again = _trials(folder, name, measured, told)
+        again = _trials(folder, name, measured, [each.claim for each in own], told)
         found, same_kind = (), True
         if again is not None:
             found, same_kind = differences_of(f"{packed}/{own[0].folder}", str(folder.directory(name)), told)
@@ -160,10 +161,13 @@ class _Verdict:
         return again.here.verdict == "contradicted"
 
 
-def _trials(folder: RerunFolder, name: str, measured: Measured, told: Progress | None) -> TrialSet | None:
+def _trials(
+    folder: RerunFolder, name: str, measured: Measured, claims: Sequence[StatedClaim], told: Progress | None
+) -> TrialSet | None:
     if not any(row.status == "finished" for row in measured.rows):
         return None
-    found = comparison_set(folder.directory(name), told=told)
+    place = folder.directory(name)
+    found = with_contents(comparison_set(place, told=told), place, claims)
     seen = set(found.table["treatment"].to_list())
     return replace(found, treatments={name: own for name, own in found.treatments.items() if name in seen})
 

@@ -17,6 +17,7 @@ from trialwise.analysis.reruns import NotRun
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.experiment.claims import ClaimData, StatedClaim
+from trialwise.study.claimed_contents import with_contents
 from trialwise.study.claims import JudgedClaims
 from trialwise.study.diff import diff_places
 from trialwise.study.load import opened
@@ -48,7 +49,7 @@ def rerun_of(folder: Path, judged: JudgedClaims, rerun: Path, told: Progress | N
     if data.directory is None:
         raise AssertionError("only directories are looked for")
     original = judged.trials[data.name]
-    again = comparison_set(rerun, told=told)
+    again = with_contents(comparison_set(rerun, told=told), rerun, judged.stated.claims)
     differing, same_kind = differences_of(str(folder / data.directory), str(rerun), told)
     about = [claim for claim in judged.stated.claims if judged.trials_of(claim) is original]
     not_run = _with_other_seeds(about, folder / data.directory, rerun)
