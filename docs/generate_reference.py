@@ -18,8 +18,11 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any, get_args
 
+from cyclopts import App
+
 from trialwise import _core, notebook
-from trialwise.cli.main import FUNCTIONS, GROUPS, SUMMARIES
+from trialwise.cli.defaults import OPTIONS
+from trialwise.cli.main import COMMANDS, FUNCTIONS, GROUPS, SUMMARIES
 from trialwise.cli.schema import Format, json_schema
 from trialwise.experiment.file.describe import allowed
 from trialwise.experiment.file.document import document_schema
@@ -40,6 +43,7 @@ README = ROOT / "README.md"
 SIMULATION_PAGE = ROOT / "docs/reference/simulation.md"
 COMPARE_PAGE = ROOT / "docs/how-to/compare-two-experiments.md"
 SCHEME_PAGE = ROOT / "docs/reference/schemes.md"
+COMMAND_PAGES = ROOT / "docs/reference/commands"
 NOTEBOOK_PAGE = ROOT / "docs/reference/notebook.md"
 _TABLE = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -293,6 +297,47 @@ def _wrapped(head: str, words: str) -> list[str]:
     )
 
 
+def command_page(name: str) -> str:
+    """The page of a command: its help, as the command's own declarations give it."""
+    function = FUNCTIONS.get(name, name)
+    module = import_module(f"trialwise.cli.{function}")
+    app = module.app if name in GROUPS else App(name=name, default_parameter=OPTIONS, help_format="markdown")
+    if name not in GROUPS:
+        app.default(getattr(module, function))
+    # The page has a title of its own, the site a table of contents beside it, and tests execute blocks of "console".
+    text = (
+        app.generate_docs(usage_name=f"trialwise {name}").partition("\n")[2].replace("```console", "```text")
+    )
+    text = re.sub(r"## Table of Contents\n\n(?:-.*\n)+\n?", "", text)
+    return f"# trialwise {name}\n{_rewrapped(text)}\n"
+
+
+def _rewrapped(text: str) -> str:
+    """Markdown with its paragraphs and items broken at the width of prose, and pages that it names as links."""
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
+    return "".join(part if part.startswith("```") else _prose(part) for part in parts).rstrip("\n")
+
+
+def _prose(text: str) -> str:
+    linked = re.sub(r"\bdocs/(\S+\.md)\b", r"[\1](../../\1)", text)
+    blocks = re.split(r"\n(?=\n|\* )", linked)
+    return "\n".join(_block(block) for block in blocks)
+
+
+def _block(block: str) -> str:
+    """A paragraph or an item on lines of the width of prose; its empty lines before and after stay."""
+    before = "\n" * (len(block) - len(block.lstrip("\n")))
+    after = "\n" * (len(block) - len(block.rstrip("\n")))
+    lines = wrap(
+        " ".join(block.split()),
+        118,
+        subsequent_indent="  " if block.strip().startswith("* ") else "",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return before + "\n".join(lines) + after if lines else block
+
+
 def files() -> Iterator[tuple[Path, str]]:
     """Everything that is generated."""
     yield PAGE, page(PAGE.read_text())
@@ -302,6 +347,8 @@ def files() -> Iterator[tuple[Path, str]]:
     yield COMPARE_PAGE, compare_page(COMPARE_PAGE.read_text())
     yield NOTEBOOK_PAGE, notebook_page(NOTEBOOK_PAGE.read_text())
     yield SCHEME_PAGE, page(scheme_page(SCHEME_PAGE.read_text()))
+    for name in COMMANDS:
+        yield COMMAND_PAGES / f"{name}.md", command_page(name)
     for name in get_args(Format):
         yield (
             ROOT / f"schemas/{name}.json",

@@ -24,6 +24,8 @@ project = "Trialwise"
 author = "the Trialwise authors"
 version = release = _PROJECT["version"]
 language = "en"
+smartquotes = False
+"""Options begin with two hyphens."""
 
 extensions = ["myst_nb", "sphinx_copybutton", "mathml"]
 root_doc = "docs/index"

@@ -63,6 +63,13 @@ def anchors(page: Path) -> frozenset[str]:
     return frozenset(re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads)
 
 
+def skips_a_level(page: Path) -> bool:
+    """Return True if some heading of a page is more than one level below the one before it, which the site's build refuses."""
+    tokens = _PARSER.parse(page.read_text(encoding="utf-8"))
+    levels = [int(token.tag[1]) for token in tokens if token.type == "heading_open"]
+    return any(below > above + 1 for above, below in pairwise(levels))
+
+
 def dead_links(page: Path) -> Iterator[str]:
     """The links of a page in Markdown that lead nowhere in the repository."""
     for link in links(page):

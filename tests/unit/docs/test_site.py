@@ -27,6 +27,10 @@ def test_no_link_leads_nowhere(folder: Path):
     assert {name: links for name, links in dead.items() if links} == {}
 
 
+def test_headings_go_down_by_one_level():
+    assert [page for page in IN_MARKDOWN if SITE["skips_a_level"](page)] == []
+
+
 def test_a_link_that_leads_nowhere_is_found(tmp_path: Path):
     page = tmp_path / "page.md"
     page.write_text(
