@@ -222,6 +222,26 @@ def test_resources_that_are_recorded_twice_count_once(bench, artifact):
     assert claim["memory"] == max(_values(bench, "instrument:max_rss")) > 2**18
 
 
+SERVICE = """[service.s]
+start = "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; echo up; exec sleep 600'"
+ready = { log = "^up$", timeout = "60s" }
+"""
+
+
+@pytest.mark.parametrize("metric", ['[metrics.service]\nservice = "s.cpu"\n', ""], ids=["measured", "not"])
+def test_costs_have_services_in_them_or_are_not_known(metric, tmp_path):
+    folder = artifacts.measured(tmp_path / "work", f"{artifacts.TEXT}{SERVICE}{metric}")
+    (claim, *_) = packed(folder)["claims"]
+    if not metric:
+        assert (claim["processor"], claim["memory"]) == (None, None)
+        return
+    sources = ("instrument:user", "instrument:system", "service:s.cpu")
+    assert claim["processor"] == pytest.approx(sum(sum(_values(folder, source)) for source in sources))
+    least = min(_values(folder, "service:s.memory")) + min(_values(folder, "instrument:max_rss"))
+    most = max(_values(folder, "service:s.memory")) + max(_values(folder, "instrument:max_rss"))
+    assert least <= claim["memory"] <= most
+
+
 def test_costs_that_computed_trials_do_not_have_are_said_to_be_unknown(tmp_path):
     run_simulation(tmp_path)
     (tmp_path / "results").rename(tmp_path / "sums.results")

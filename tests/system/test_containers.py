@@ -114,6 +114,7 @@ def test_trials_in_containers_finish_and_leave_none(room: Room, bench: Bench):
     assert room.containers() == []
 
 
+@pytest.mark.soak
 def test_the_container_of_a_trial_that_takes_too_long_is_ended(room: Room, bench: Bench):
     bench.write(f"{BOX} sleep 4321", trial=f'{PASSED}\ntimeout = "1.5s"', rounds=1)
     room.run(bench)
@@ -123,6 +124,7 @@ def test_the_container_of_a_trial_that_takes_too_long_is_ended(room: Room, bench
     assert not processes("4321")
 
 
+@pytest.mark.soak
 def test_a_detached_container_fails_the_trial_and_is_ended(room: Room, bench: Bench):
     bench.write(BOX.replace("run", "run --detach") + " sleep 4322", trial=PASSED, rounds=1)
     room.run(bench)
@@ -146,6 +148,7 @@ def test_the_container_of_a_killed_runner_does_not_outlive_the_next_run(room: Ro
     assert room.containers() == []
 
 
+@pytest.mark.soak
 def test_a_service_in_a_container_is_there_for_its_trials_and_ends_with_the_run(room: Room, bench: Bench):
     start = f"start = \"{BOX} sh -c 'echo up; sleep 4324'\""
     service = f'[service.s]\n{start}\nready = {{ log = "^up$", timeout = "20s" }}'
@@ -155,6 +158,7 @@ def test_a_service_in_a_container_is_there_for_its_trials_and_ends_with_the_run(
     assert not processes("4324")
 
 
+@pytest.mark.soak
 def test_a_reset_restarts_a_container_that_goes_on_afterwards(room: Room, bench: Bench):
     shell = "cat /proc/sys/kernel/random/uuid > /out/id; exec sleep 600"
     made = room(
@@ -174,6 +178,7 @@ def test_a_reset_restarts_a_container_that_goes_on_afterwards(room: Room, bench:
     room("podman", "rm", "--force", "--time=0", "base")
 
 
+@pytest.mark.soak
 def test_a_reset_of_a_container_that_is_not_there_ends_the_run_and_says_so(room: Room, bench: Bench):
     bench.write("true", trial=PASSED, rest='[reset]\ncontainer = "nowhere"', rounds=1)
     assert "neither podman nor docker has a container nowhere" in room.run(bench)

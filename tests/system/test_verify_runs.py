@@ -84,6 +84,60 @@ def test_a_rerun_draws_from_the_files_that_were_frozen_wherever_they_lay(tmp_pat
     assert "-m.txt" in shown
 
 
+HOSTS = "5 1 4\n4\n" + "".join(f"{host} 4 10Gbps 1us 0\n" for host in range(4))
+SIMULATED = """
+[experiment]
+name = "sums"
+description = "Two controllers"
+[factors]
+n = ["hpcc", "dcqcn"]
+[trial]
+kind = "simulation"
+scheme = "{n}"
+topology = "../in/hosts.txt"
+workload = { sizes = "../in/sizes.txt", load = "30%", duration = "100us" }
+[metrics.steps]
+quantity = "fct"
+measure = "mean"
+[design]
+rounds = 3
+"""
+OVER_PATHS = """
+[experiment]
+name = "sums"
+description = "Two controllers"
+[factors]
+n = ["udp-cubic", "udp-newreno"]
+[trial]
+kind = "path"
+engine = "simulated"
+scheme = "{n}"
+load = "flows:../in/flows.csv"
+runtime = "2s"
+path = { rate = "trace:../in/up.trace", delay = "10ms" }
+[metrics.steps]
+quantity = "throughput"
+measure = "mean"
+[design]
+rounds = 3
+"""
+
+
+@pytest.mark.parametrize("text", [SIMULATED, OVER_PATHS], ids=["simulation", "path"])
+def test_networks_traces_and_flows_are_packed_wherever_they_lay(text, tmp_path):
+    inputs = tmp_path / "in"
+    inputs.mkdir()
+    (inputs / "hosts.txt").write_text(HOSTS)
+    (inputs / "sizes.txt").write_text("10000 0\n100000 100\n")
+    (inputs / "up.trace").write_text("\n".join(map(str, range(1, 101))) + "\n")
+    (inputs / "flows.csv").write_text("start_ns,size_bytes\n0,50000\n500000000,80000\n")
+    place = packed(tmp_path, claims=IDENTICAL[: IDENTICAL.rindex("[[claim]]")], text=text)
+    shutil.rmtree(inputs)
+    code, found, said = verify(place, "--kick")
+    assert code == 0, said
+    assert [claim["word"] for claim in found["rerun"]["claims"]] == ["reproduced"]
+
+
 IDENTICAL = (
     artifacts.CLAIMS[: artifacts.CLAIMS.index("[[claim]]")]
     + """[[claim]]

@@ -13,6 +13,7 @@ from typing import Any
 
 from trialwise.errors import PlanError
 from trialwise.experiment.file.sections import adapter
+from trialwise.experiment.text import frozen_or_named
 from trialwise.experiment.trials import Path, PathSettings, path_table
 from trialwise.foreign_files import MEBIBYTE, read_foreign
 
@@ -107,7 +108,7 @@ def read_path_file(text: str, folder: pathlib.Path) -> PathSettings:
         The file cannot be read, is none of this version, or was changed after it was written.
     """
     name, despite = file_named(text)
-    where = folder / name
+    where = frozen_or_named(folder, name)
     content = _content(where)
     certificate = _certificate(where, content["certificate"])
     try:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from trialwise import _core
 from trialwise.errors import PlanError
 from trialwise.experiment.simulation import OfferedLoad, SimulationTrial, Workload, names_file
+from trialwise.experiment.text import frozen_or_named
 from trialwise.trials.execution_traces import names_trace, trace_files, trace_graph
 from trialwise.trials.parts import merged, part_seed, parts_of
 
@@ -187,7 +188,7 @@ class _Listed(NamedTuple):
 
 def _listed(workload: Workload, fabric: _core.Fabric, folder: Path) -> _Listed:
     """Read the flows of a file, at least one, or those of the files of a trace."""
-    path = folder / workload.flows
+    path = frozen_or_named(folder, workload.flows)
     try:
         if names_trace(workload.flows):
             found = _traced(workload.flows, fabric, folder)
@@ -231,7 +232,7 @@ def drawing(workload: Workload, fabric: _core.Fabric, folder: Path) -> Drawing:
     shared = fabric.bottleneck is not None and pattern == "one-way"
     return {
         "sizes": workload.sizes,
-        "size_table": _read(folder / workload.sizes) if names_file(workload.sizes) else None,
+        "size_table": _read(frozen_or_named(folder, workload.sizes)) if names_file(workload.sizes) else None,
         "arrivals": workload.arrivals,
         "pattern": pattern,
         "load": _core.parse_fraction(workload.load),

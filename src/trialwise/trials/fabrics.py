@@ -9,6 +9,7 @@ from pathlib import Path
 from trialwise import _core
 from trialwise.errors import PlanError
 from trialwise.experiment.simulation import SimulationTrial
+from trialwise.experiment.text import frozen_or_named
 
 
 def open_fabric(trial: SimulationTrial, folder: Path) -> _core.Fabric:
@@ -24,8 +25,8 @@ def open_fabric(trial: SimulationTrial, folder: Path) -> _core.Fabric:
             if trial.routes:
                 raise PlanError("routes: go with a topology from a file, whose nodes they name")
             return _shape(trial.topology)
-        routes = folder / trial.routes if trial.routes else None
-        return _core.Fabric.from_file(folder / trial.topology, routes=routes)
+        routes = frozen_or_named(folder, trial.routes) if trial.routes else None
+        return _core.Fabric.from_file(frozen_or_named(folder, trial.topology), routes=routes)
     except OSError as error:
         hint = "write a shape, as in dumbbell:10x10,100Gbit/s,1us, or name a file that is there"
         raise PlanError(

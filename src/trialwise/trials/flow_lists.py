@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise.experiment.quantity import seconds
+from trialwise.experiment.text import frozen_or_named
 from trialwise.numbers import about
 from trialwise.trials.flow_sizes import Cdf, Sizes, size_distribution
 from trialwise.trials.trial_counts import number, share
@@ -89,7 +90,7 @@ def flow_source(text: str, folder: Path) -> FlowList | Arrivals:
         return _arrivals(rest, folder)
     if not text:
         raise ValueError("a flow list or an arrival process is missing")
-    flows = FlowList(folder / text)
+    flows = FlowList(frozen_or_named(folder, text))
     read_flows(flows.file)
     return flows
 

@@ -13,6 +13,7 @@ from trialwise._core import size_tables
 from trialwise.arrays import Array
 from trialwise.experiment.problems import nearest
 from trialwise.experiment.simulation import names_file
+from trialwise.experiment.text import frozen_or_named
 from trialwise.trials.trial_counts import number, whole_bytes
 
 
@@ -111,11 +112,12 @@ def size_distribution(text: str, values: Mapping[str, str], folder: Path) -> Fix
         sizes, shares = zip(*tables[text], strict=True)
         return Cdf(None, sizes, shares)
     _only(f"the file {text}", values)
-    if not (names_file(text) or (folder / text).exists()):
+    file = frozen_or_named(folder, text)
+    if not (names_file(text) or file.exists()):
         meant = nearest(text, list(tables))
         did = f"; did you mean {meant}?" if meant else ""
         raise ValueError(f"no sizes are called {text!r}{did}; known: {', '.join(sorted(tables))}, or a file")
-    return read_cdf(folder / text)
+    return read_cdf(file)
 
 
 def _only(kind: str, values: Mapping[str, str], *names: str) -> None:

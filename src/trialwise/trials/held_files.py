@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from trialwise.errors import PlanError
+from trialwise.experiment.text import frozen_name
 from trialwise.experiment.trials import Groups, PathSettings
 from trialwise.foreign_files import MEBIBYTE, read_foreign
 
@@ -27,6 +28,18 @@ def files_named(groups: Groups) -> Iterator[str]:
     """Yield the names of the files that links of these groups are read from."""
     for group in groups:
         yield from (found[1] for key, text in group if (found := _split(key, text)))
+
+
+def with_frozen(groups: Groups, folder: Path) -> Groups:
+    """Return links with the copies of outside files that a folder holds: that of an experiment which runs again from an artifact."""
+    return tuple(tuple((key, _frozen(key, text, folder)) for key, text in group) for group in groups)
+
+
+def _frozen(key: str, text: str, folder: Path) -> str:
+    if (found := _split(key, text)) is None:
+        return text
+    before, name, after = found
+    return f"{before}{frozen_name(name)}{after}" if (folder / frozen_name(name)).is_file() else text
 
 
 def _split(key: str, text: str) -> tuple[str, str, str] | None:

@@ -13,6 +13,7 @@ from trialwise.errors import PlanError
 from trialwise.experiment.elements import element_forms, element_keys
 from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import fill
+from trialwise.experiment.text import frozen_or_named
 from trialwise.foreign_files import MEBIBYTE, read_foreign
 from trialwise.schemes.scheme import Scheme
 from trialwise.trials.flow_lists import Arrivals, FlowList, flow_source
@@ -107,7 +108,7 @@ def _media(text: str, amount: str, folder: Path) -> Load:
         raise ValueError("file= names no file")
     if name is None:
         return Load(text, "media", amount, ends=False, lasts=True, rates=check_load(text))
-    file = folder / name
+    file = frozen_or_named(folder, name)
     if "," in str(file.resolve()):
         raise ValueError(f"{file.resolve()} has a comma in its name; give the file or folder another one")
     try:

@@ -21,7 +21,7 @@ from trialwise.schemes.library import scheme_named
 from trialwise.schemes.python_class import PREFIX, python_scheme
 from trialwise.schemes.scheme import Scheme
 from trialwise.trials.flow_lists import Arrivals, FlowList, drawn, write_flows
-from trialwise.trials.held_files import HeldFiles, files_named
+from trialwise.trials.held_files import HeldFiles, files_named, with_frozen
 from trialwise.trials.loads import Load, parse_load, require_known
 
 FIRST_PORT = 5201
@@ -118,11 +118,12 @@ def settings_of(experiment: Experiment, values: Mapping[str, Level]) -> PathSett
     settings = trial.path
     if not isinstance(settings, PathSettings):
         settings = path_named(fill(settings, values), dict(trial.named_paths), experiment.folder)
+    folder = experiment.folder / settings.folder
     filled = dataclasses.replace(
         settings,
-        uplink=_filled(settings.uplink, values),
-        downlink=_filled(settings.downlink, values),
-        folder=str(experiment.folder / settings.folder),
+        uplink=with_frozen(_filled(settings.uplink, values), folder),
+        downlink=with_frozen(_filled(settings.downlink, values), folder),
+        folder=str(folder),
     )
     return with_ways(filled)
 

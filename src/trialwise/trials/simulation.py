@@ -21,6 +21,7 @@ from trialwise.experiment.placeholders import BUILT_IN
 from trialwise.experiment.seeds import seed_of
 from trialwise.experiment.simulation import OfferedLoad, SimulationSource, SimulationTrial, files_named
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
+from trialwise.experiment.text import frozen_or_named
 from trialwise.experiment.traits import assumed, sources_of
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.samples import Samples
@@ -93,7 +94,7 @@ class SimulationKind:
             if names_trace(name):
                 yield from _ranks(experiment.folder, name)
             else:
-                yield name, experiment.folder / name
+                yield name, frozen_or_named(experiment.folder, name)
         for scheme in dict.fromkeys(trial.scheme for trial in trials if trial.scheme.startswith(PREFIX)):
             read = files_of(class_named(scheme, experiment.folder), scheme, experiment.folder)
             for path in (module_file(scheme, experiment.folder), *read):

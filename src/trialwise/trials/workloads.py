@@ -14,6 +14,7 @@ from trialwise.experiment.model import Controls, Experiment, Level, Metric
 from trialwise.experiment.placeholders import BUILT_IN, names_in
 from trialwise.experiment.seeds import seed_of
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial, Workload, files_named
+from trialwise.experiment.text import frozen_or_named
 from trialwise.experiment.traits import sources_of
 from trialwise.measurement.list_controls import KnownMeans
 from trialwise.trials.drawn_means import MAX_LISTS, MAX_STEPS, ListMeans, Watch, drawn_means
@@ -159,7 +160,7 @@ class KnownWorkloads:
         known = __version__, MAX_LISTS, MAX_STEPS, self._seed, draw, asked
         digest = sha256(repr(known).encode())
         for name in files_named(trial):
-            digest.update((self._experiment.folder / name).read_bytes())
+            digest.update(frozen_or_named(self._experiment.folder, name).read_bytes())
         return digest.hexdigest()
 
     @property

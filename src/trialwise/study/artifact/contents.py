@@ -18,7 +18,7 @@ from trialwise.exchange.artifact.archive import Entry
 from trialwise.exchange.artifact.privacy import Names, users_in
 from trialwise.experiment.claims import NAME as CLAIMS
 from trialwise.experiment.model import Experiment
-from trialwise.experiment.sources import InstrumentSource, Resource, ResourceSource
+from trialwise.experiment.sources import InstrumentSource, Resource, ResourceSource, ServiceSource
 from trialwise.measurement.file_identity import digest_of
 from trialwise.measurement.identity import FileIdentity, Identity
 from trialwise.store.directory import LEDGER, LOCK, ExperimentDirectory, is_locked
@@ -101,7 +101,7 @@ def open_for_packing(path: Path, folder: str) -> Opened:
             excluded=[
                 f"trial {number}: {why.because}" for (number, _), why in sorted(ledger.exclusions().items())
             ],
-            used=_used(ledger),
+            used=_used(ledger, experiment.service_names),
         )
 
 
@@ -124,26 +124,36 @@ def machine_text(record: Mapping[str, object]) -> str:
 _RESOURCES: tuple[Resource, ...] = ("user", "system", "max_rss")
 
 
-def _used(ledger: Ledger) -> dict[str, Used]:
-    """Return what each trial used, by number, as its last attempt recorded it.
+def _used(ledger: Ledger, services: Sequence[str]) -> dict[str, Used]:
+    """Return what each trial used, by number, as its last attempt recorded it, with the services beside it.
 
-    Trials of programs always record it; those of older directories did as a metric or by [instrumentation].
+    Trials of programs always record it; those of older directories did as a metric or by [instrumentation]. That of services is
+    known where a metric asks for it.
     """
     keys = {
         source.key: source.key.rpartition(":")[2]
         for name in _RESOURCES
         for source in (ResourceSource(name), InstrumentSource(name))
     }
+    keys |= {key: key for name in services for key in _of_service(name)}
     found: dict[int, dict[str, float]] = {}
     for number, _, source, value, _, _ in ledger.values(list(keys)):
         if value is not None:
             found.setdefault(number, {})[keys[source]] = value
-    return {str(number): _used_of(known) for number, known in found.items()}
+    return {str(number): _used_of(known, services) for number, known in found.items()}
 
 
-def _used_of(known: Mapping[str, float]) -> Used:
-    processor = known["user"] + known["system"] if {"user", "system"} <= known.keys() else None
-    return Used(processor, known.get("max_rss"))
+def _of_service(name: str) -> tuple[str, str]:
+    return ServiceSource(name, "cpu").key, ServiceSource(name, "memory").key
+
+
+def _used_of(known: Mapping[str, float], services: Sequence[str]) -> Used:
+    """Add up what a trial and its services used; None where a part is not known."""
+    own = ["user", "system"], ["max_rss"]
+    cpu, memory = zip(*map(_of_service, services), strict=True) if services else ((), ())
+    parts = [[known.get(name) for name in (*one, *of)] for one, of in zip(own, (cpu, memory), strict=True)]
+    processor, peak = (sum(map(float, filter(None, each))) if None not in each else None for each in parts)
+    return Used(processor, peak)
 
 
 def _environments(directory: ExperimentDirectory, ledger: Ledger) -> dict[str, Mapping[str, object]]:

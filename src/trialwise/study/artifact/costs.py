@@ -32,7 +32,8 @@ def _cost(
     """Return what the trials that a claim rests on cost: of trials of our own, from the ledger."""
     trials = judged.trials_of(claim)
     wanted = claimed_treatments(trials, claim)
-    is_own = pl.col("metric").is_in(claimed_metrics(trials, claim)) & pl.col("treatment").is_in(wanted)
+    metrics = claimed_metrics(trials, claim) or list(trials.metrics)  # what is written has none
+    is_own = pl.col("metric").is_in(metrics) & pl.col("treatment").is_in(wanted)
     own = trials.table.filter(is_own).unique("trial")
     data = next((each for each in judged.stated.data if each.name == claim.data), None)
     place = _place_of(data, contents)
