@@ -21,18 +21,20 @@ from trialwise.errors import TrialwiseError
 from trialwise.serve import parts
 from trialwise.serve.parts import Part, Quick, Slow
 from trialwise.serve.places import Place, places
+from trialwise.store.connection import BusyLedgerError
 from trialwise.store.directory import LEDGER, ExperimentDirectory, is_locked
 from trialwise.store.untouched import untouched
 
 LOOK = 1.0
 """Seconds between looks at the ledgers that somebody watches."""
-FIND = 15.0
+FIND = 5.0
 """Seconds between looks for new experiments."""
 REST = 100.0
 """Rest per processor time while an experiment runs."""
 Answer = TypeVar("Answer")
 Level = Literal["quick", "slow"]
 _LEVELS: tuple[Level, Level] = ("quick", "slow")
+_TELL = "`trialwise status` and `trialwise analyze` may say more"
 LIST = "list"
 """Name of the part that says which experiments there are; it belongs to none."""
 
@@ -218,7 +220,9 @@ class Hub:
         before = time.process_time()
         loop = asyncio.get_running_loop()
         found = await loop.run_in_executor(self._threads[level], self._compute, watched, level)
-        if isinstance(found, Quick):
+        if isinstance(found, BusyLedgerError) and watched.quick is not None:
+            watched.stale[level] = True  # what is shown stays until it can be copied
+        elif isinstance(found, Quick):
             watched.quick, watched.is_active = found, found.state.is_active
         elif isinstance(found, Slow):
             if found.stopping != (watched.slow.stopping if watched.slow else None):
@@ -228,7 +232,8 @@ class Hub:
         share = REST * max(sum(each.is_active for each in self._watched()), 1)
         rest = share * (time.process_time() - before) if watched.is_active else 0.0
         watched.due[level] = time.monotonic() + max(rest, LOOK)
-        self._publish(watched, _parts(found, level))
+        if not isinstance(found, BusyLedgerError) or watched.quick is None:
+            self._publish(watched, _parts(found, level))
 
     def _compute(self, watched: Watched, level: Level) -> Quick | Slow | TrialwiseError:
         with untouched(self._scratch):
@@ -238,6 +243,11 @@ class Hub:
                 return parts.quick(watched.place, watched.slow.stopping if watched.slow else None)
             except TrialwiseError as error:
                 return error
+            except Exception as error:
+                return TrialwiseError(
+                    f"cannot be read, for a reason that nobody foresaw: {type(error).__name__}: {error}",
+                    hint=_TELL,
+                )
 
     async def compute(self, work: Callable[[], Answer]) -> Answer:
         """Do something that reads experiments without touching them, after what is being analysed."""

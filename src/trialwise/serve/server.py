@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import secrets
 import signal
@@ -95,6 +96,7 @@ def serve(folders: Sequence[Path], port: int, token: str, told: Callable[[Servin
             ws="none",
             lifespan="on",
             log_config=None,
+            log_level=logging.CRITICAL,
             access_log=False,
             proxy_headers=False,
             server_header=False,

@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import time
 from collections.abc import Generator
 from pathlib import Path
 from urllib.parse import quote
@@ -36,12 +37,16 @@ ERRORS = (sqlite3.Error, UnicodeDecodeError)
 RESTORE = "restore a copy of the directory; `sqlite3 ledger.sqlite .recover` may save what is left"
 
 
-_COPIES = 20
-"""Attempts at a copy of a ledger whose log begins anew meanwhile."""
+_COPIES, _PAUSE = 50, 0.005
+"""Attempts at a copy of a ledger whose log begins anew meanwhile, and seconds between them."""
 _LOG_HEADER = 32
 """Bytes of the header of a write-ahead log, which has its salts."""
 _BESIDE = ("", "-wal", "-shm", "-journal")
 """Suffixes of the files that SQLite opens beside a database."""
+
+
+class BusyLedgerError(StoreError):
+    """A ledger that is written too fast to be copied."""
 
 
 def require_own_files(path: Path) -> None:
@@ -90,7 +95,8 @@ def _copy_files(path: Path, copy: Path) -> None:
             raise StoreError(f"{path}: cannot be read: {reason_of(error)}") from error
         if copy.exists() and _log_header(copied_log) == before == _log_header(log):
             return
-    raise StoreError(f"{path}: is written too fast to be copied", hint="try again")
+        time.sleep(_PAUSE)
+    raise BusyLedgerError(f"{path}: is written too fast to be copied", hint="try again")
 
 
 def _log_header(log: Path) -> bytes:
