@@ -174,6 +174,8 @@ clean:
 # Tables, schemas, the pages' own commands, and the site: build/site. Links to elsewhere are listed, not tried.
 docs: setup schemas .venv/docs/.installed
 	$(BIN)/pytest -q tests/unit/docs
+	mkdir -p build/extra/reports
+	$(BIN)/trialwise report docs/notebooks/hyperfine --out build/extra/reports/compressors.html
 	.venv/docs/bin/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env --conf-dir docs/site . build/site
 	.venv/docs/bin/python docs/site/links.py build/site
 

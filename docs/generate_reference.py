@@ -320,7 +320,8 @@ def _rewrapped(text: str) -> str:
 
 def _prose(text: str) -> str:
     linked = re.sub(r"\bdocs/(\S+\.md)\b", r"[\1](../../\1)", text)
-    blocks = re.split(r"\n(?=\n|\* )", linked)
+    coded = re.sub(r"(`[^`]*`)|(?<![\w-])(--[a-z][\w-]*)", lambda found: found[1] or f"`{found[2]}`", linked)
+    blocks = re.split(r"\n(?=\n|\* )", coded)
     return "\n".join(_block(block) for block in blocks)
 
 

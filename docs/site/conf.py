@@ -27,7 +27,7 @@ language = "en"
 smartquotes = False
 """Options begin with two hyphens."""
 
-extensions = ["myst_nb", "sphinx_copybutton", "mathml"]
+extensions = ["myst_nb", "sphinx_copybutton", "mathml", "screens"]
 root_doc = "docs/index"
 include_patterns = [str(page.relative_to(ROOT)) for page in pages()]
 exclude_patterns = [".*", "build", "target", "demo", "crates", "src", "tests", "fuzz", "docs/site"]
@@ -42,7 +42,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "Trialwise"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
-html_extra_path = ["extra"]
+html_extra_path = ["extra", str(ROOT / "build/extra")]
 html_show_sourcelink = False
 html_copy_source = False
 templates_path = ["templates"]
