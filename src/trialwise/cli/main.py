@@ -10,6 +10,7 @@ from trialwise import __version__
 from trialwise.cli.control_c import ControlC
 from trialwise.cli.defaults import BROKEN_PIPE, OPTIONS
 from trialwise.cli.spellings import spelled_now
+from trialwise.cli.welcome import welcome
 from trialwise.errors import TrialwiseError
 
 
@@ -56,7 +57,7 @@ SUMMARIES = {
         "pause": "Ask a run in progress to stop after its running trials.",
         "skip": "Skip a treatment of a begun experiment, also while it runs.",
         "exclude": "Leave finished trials out of every analysis, with a reason.",
-        "ab": "Compare two builds of a program, interleaved, until decided or out of budget.",
+        "ab": "Compare commands, or two builds of a program, interleaved, until decided or out of budget.",
     },
     "Conclude": {
         "look": "Look at result files of other tools: which is best, by how much, what they cannot say.",
@@ -152,7 +153,7 @@ def main() -> None:
     control_c = ControlC()
     control_c.watch()
     try:
-        result = app(_words(), exit_on_error=True, result_action="return_value")
+        result = app(_words(), exit_on_error=True, result_action="return_value") if _given() else welcome()
     except TrialwiseError as error:
         from trialwise.cli.text import echo
 

@@ -44,6 +44,16 @@ def test_help_is_a_word_as_well(words: list[str]) -> None:
     assert called[0].startswith("Usage: ")
 
 
+def test_alone_it_says_three_things_to_copy_that_fit_a_terminal() -> None:
+    done = subprocess.run([sys.executable, "-c", START], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    copied = [line.split("&&")[0].split()[1] for line in lines if line.startswith("  trialwise ")]
+    assert copied == ["ab", "look", "new"]
+    assert set(copied) <= set(COMMANDS)
+    assert len(lines) <= 20
+    assert max(map(len, lines)) <= 80
+
+
 def test_completion_can_be_installed() -> None:
     assert "--shell" in trialwise("--install-completion", "--help", cwd=Path()).stdout
 
