@@ -172,14 +172,14 @@ def readme(text: str) -> str:
 
 def command_rows() -> Iterator[str]:
     """The commands, as `trialwise --help` groups them."""
-    yield "| | |"
-    yield "|---|---|"
     for group, summaries in SUMMARIES.items():
-        yield f"| {group} | {' · '.join(f'`{name}`' for name in summaries)} |"
+        yield f"- {group}: {' · '.join(f'`{name}`' for name in summaries)}"
     silent = [name for names in SUMMARIES.values() for name in names if not _prints_json(name)]
     *first, last = (f"`{name}`" for name in silent)
     yield ""
-    yield f"Each has `--help` with examples, and all but {', '.join(first)} and {last} have `--json`."
+    yield from wrap(
+        f"Each has `--help` with examples, and all but {', '.join(first)} and {last} have `--json`.", 120
+    )
 
 
 def _prints_json(name: str) -> bool:
