@@ -321,6 +321,7 @@ class Fabric:
     @property
     def round_trip_ps(self) -> int: ...
     def flow_routes(self, flows: _Flows) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+    def ideal_times(self, flows: _Flows) -> NDArray[np.int64]: ...
     def to_hpcc(self) -> str: ...
 
 # An invalid topology, workload, parameter or flow list.
@@ -448,7 +449,13 @@ _Summary: TypeAlias = float | str | tuple[str, float] | None
 _Statistic: TypeAlias = tuple[str, _Summary, tuple[int, int], tuple[int, int]]
 
 def fluid(
-    fabric: Fabric, flows: _Flows, *, controller: object = ..., network: Sequence[tuple[str, str]] = ...
+    fabric: Fabric,
+    flows: _Flows,
+    *,
+    controller: object = ...,
+    network: Sequence[tuple[str, str]] = ...,
+    window_ps: int = 0,
+    progress: Callable[[], object] | None = None,
 ) -> NDArray[np.int64]: ...
 def surrogate_batch(
     fabric: Fabric,

@@ -1,5 +1,7 @@
 //! The ports that the packets of each flow cross.
 
+use trialwise_units::Duration;
+
 use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
 use crate::index::{HostId, PortId};
@@ -29,6 +31,16 @@ impl Fabric {
             Ok(FlowRoute { data, replies })
         };
         flows.iter().map(route).collect()
+    }
+
+    /// The approximate time that each flow of a list takes alone ([`crate::PathFacts::ideal`]), in the order of the list.
+    pub fn ideal_times(&self, flows: &[FlowSpecification]) -> Result<Vec<Duration>, SimulationError> {
+        check_flows(self, flows)?;
+        let ideal = |flow: &FlowSpecification| {
+            let (source, destination) = check_flow(self, flow)?;
+            Ok(self.path(source, destination).ideal(flow.size.get()))
+        };
+        flows.iter().map(ideal).collect()
     }
 
     /// Crosses each port from one host to another; `addresses` are asked for only where there is a choice.

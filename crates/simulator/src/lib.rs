@@ -84,8 +84,8 @@ pub use flow_list::{
 };
 pub use flow_routes::FlowRoute;
 pub use fluid::{
-    Features, Quantity, Statistic, Summary, Surrogate, SurrogateError, fluid, surrogate_batch,
-    surrogate_batch_observed, surrogate_samples_observed,
+    Features, Quantity, Statistic, Summary, Surrogate, SurrogateError, fluid, fluid_observed,
+    surrogate_batch, surrogate_batch_observed, surrogate_samples_observed,
 };
 pub use framing::Framing;
 pub use graph::{Awaited, FlowGraph, JobRecord, Moment, Step};

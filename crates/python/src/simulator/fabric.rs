@@ -10,8 +10,8 @@ use trialwise_python_macros::entry;
 use trialwise_simulator::{Fabric, FlowRoute, PortId, RouteOrder, Topology};
 
 use super::flow_lists::flows_of;
-use super::refused;
 use super::result::table;
+use super::{refused, signed};
 
 /// A row for each flow, a column for each hop.
 type Ports = Py<PyArray2<i64>>;
@@ -137,6 +137,23 @@ impl PyFabric {
             table(python, routes.iter().flat_map(numbers).collect(), [routes.len(), longest])
         };
         Ok((padded(&|route| &route.data)?, padded(&|route| &route.replies)?))
+    }
+
+    /// The approximate time of each flow of a list alone in picoseconds, shape (flows,).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     Which flow cannot be.
+    fn ideal_times<'py>(
+        &self,
+        python: Python<'py>,
+        flows: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let flows = flows_of(flows)?;
+        let times = python.detach(|| self.0.ideal_times(&flows)).map_err(refused)?;
+        let times: Vec<_> = times.iter().map(|time| signed(time.picoseconds())).collect();
+        Ok(times.into_pyarray(python))
     }
 
     /// The text of a topology file in the HPCC simulator's format.

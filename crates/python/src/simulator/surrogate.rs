@@ -5,9 +5,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use trialwise_python_macros::entry;
 use trialwise_simulator::{
-    Quantity, Statistic, Summary, Surrogate, surrogate_batch_observed, surrogate_samples_observed,
+    Quantity, Statistic, Summary, Surrogate, fluid_observed, surrogate_batch_observed,
+    surrogate_samples_observed,
 };
-use trialwise_units::{Seed, Time};
+use trialwise_units::{Duration, Seed, Time};
 
 use super::controllers::{Congestion, Setup};
 use super::fabric::PyFabric;
@@ -43,24 +44,44 @@ enum SummaryArgument {
 ///     The topology, and columns as `generate_flows` gives them, in order of start.
 /// controller, network
 ///     Whose packets: their headers count (telemetry enlarges HPCC's), and pairs such as `("segment", "1500B")`.
+/// window_ps
+///     Rates are found anew at most once in this many picoseconds; 0 for whenever a flow begins or ends.
+/// progress
+///     Called without arguments some times a second; what it raises ends it.
 ///
 /// Raises
 /// ------
 /// ValueError
 ///     What is wrong, and what to write.
+/// KeyboardInterrupt
+///     Ctrl-C came.
 #[entry]
 #[pyfunction]
-#[pyo3(signature = (fabric, flows, *, controller=Congestion::default(), network=Vec::new()))]
+#[pyo3(signature = (
+    fabric, flows, *, controller=Congestion::default(), network=Vec::new(), window_ps=0, progress=None
+))]
 fn fluid<'py>(
     python: Python<'py>,
     fabric: &PyFabric,
     flows: &Bound<'_, PyDict>,
     controller: Congestion<'_>,
     network: Pairs,
+    window_ps: u64,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
     let framing = Setup::framing(&fabric.0, &controller, &network)?;
     let flows = flows_of(flows)?;
-    let times = python.detach(|| trialwise_simulator::fluid(&fabric.0, framing, &flows)).map_err(refused)?;
+    let window = Duration::from_picoseconds(window_ps);
+    let mut looks = Looks::new();
+    let times = python.detach(|| {
+        let told = |python: Python<'_>| match &progress {
+            Some(progress) => progress.call0(python).map(|_| ()),
+            None => Ok(()),
+        };
+        fluid_observed(&fabric.0, framing, &flows, window, &mut || looks.look(told))
+    });
+    looks.end()?;
+    let times = times.map_err(refused)?;
     let picoseconds: Vec<_> = times.iter().map(|time| signed(time.picoseconds())).collect();
     Ok(picoseconds.into_pyarray(python))
 }

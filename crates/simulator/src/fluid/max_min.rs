@@ -1,11 +1,15 @@
 //! Max-min fair rates over any links, kept while flows come and go.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
+
 use super::Job;
 use super::route::{RouteTable, per_picosecond};
 use crate::fabric::Fabric;
 use crate::index::PortId;
 
-/// A link: who crosses it, and what is left of it while rates are found.
+/// A link: who crosses it, and what is left of it by the rates that are settled.
 #[derive(Clone, Debug, Default)]
 struct Link {
     capacity: f64,
@@ -37,37 +41,74 @@ pub(super) struct MaxMin {
     active: Vec<u32>,
     touched_links: Vec<PortId>,
     touched_streams: Vec<u32>,
+    /// What each touched link gave to each of its flows when it was last looked at (positive, so its bits have its
+    /// order), and its place among them.
+    tightest: BinaryHeap<Reverse<(u64, u32)>>,
+    /// The flows that end within a window.
+    due: BinaryHeap<Reverse<(u64, u32)>>,
     /// Flows and links looked at so far: what a trial costs, the same on every machine.
     pub(super) steps: u64,
 }
 
 impl MaxMin {
     pub(super) fn new(fabric: &Fabric) -> Self {
-        let port = |port: usize| per_picosecond(fabric.link(PortId::new(port as u32)).rate);
+        let link = |port: usize| {
+            let capacity = per_picosecond(fabric.link(PortId::new(port as u32)).rate);
+            Link { capacity, left: capacity, ..Link::default() }
+        };
         let links = 0..2 * fabric.topology().links.len();
         Self {
-            links: links.map(|number| Link { capacity: port(number), ..Link::default() }).collect(),
+            links: links.map(link).collect(),
             streams: Vec::new(),
             active: Vec::new(),
             touched_links: Vec::new(),
             touched_streams: Vec::new(),
+            tightest: BinaryHeap::new(),
+            due: BinaryHeap::new(),
             steps: 0,
         }
     }
 
-    /// Tells when each job, in order of start, ends.
-    pub(super) fn run(&mut self, jobs: &[Job], routes: &RouteTable, mut departs: impl FnMut(usize, f64)) {
-        self.streams.clear();
+    /// Tells when each job, in order of start, ends. Rates are found anew at every begin and end, or with a `window`
+    /// (picoseconds) at most once in it. `look` is called after each time, and to break leaves the rest out.
+    pub(super) fn run(
+        &mut self,
+        jobs: &[Job],
+        routes: &RouteTable,
+        window: f64,
+        look: &mut dyn FnMut() -> ControlFlow<()>,
+        mut departs: impl FnMut(usize, f64),
+    ) -> ControlFlow<()> {
+        self.clear();
         self.streams.extend(jobs.iter().map(|job| Stream { left: job.work, ..Stream::default() }));
         let mut next = 0;
         while next < jobs.len() || !self.active.is_empty() {
             self.steps += self.active.len() as u64;
             let end = self.next_end();
-            match jobs.get(next) {
-                Some(job) if job.start < end => next = self.arrive(next, jobs, routes),
-                _ => self.leave(end, routes, &mut departs),
+            let start = jobs.get(next).map_or(f64::INFINITY, |job| job.start);
+            if window > 0.0 {
+                let boundary = (libm::floor(start.min(end) / window) + 1.0) * window;
+                next = self.cross(boundary, next, jobs, routes, &mut departs);
+                self.share(boundary, routes);
+            } else if start < end {
+                next = self.arrive(next, jobs, routes);
+            } else {
+                self.leave(end, routes, &mut departs);
             }
+            look()?;
         }
+        ControlFlow::Continue(())
+    }
+
+    /// Forgets the flows of an earlier list, of which some may be left where it was interrupted.
+    fn clear(&mut self) {
+        if self.active.drain(..).count() > 0 {
+            self.links.iter_mut().for_each(|link| {
+                link.members.clear();
+                link.left = link.capacity;
+            });
+        }
+        self.streams.clear();
     }
 
     fn next_end(&self) -> f64 {
@@ -108,6 +149,74 @@ impl MaxMin {
         self.share(now, routes);
     }
 
+    /// What happens before `boundary` while rates stay: flows that begin take what their tightest link has left, or the
+    /// part that each of its flows would have if all had the same; gives the place of the next job.
+    fn cross(
+        &mut self,
+        boundary: f64,
+        mut next: usize,
+        jobs: &[Job],
+        routes: &RouteTable,
+        departs: &mut impl FnMut(usize, f64),
+    ) -> usize {
+        for stream in &self.active {
+            let end = self.streams[*stream as usize].end;
+            if end < boundary {
+                self.due.push(Reverse((end.to_bits(), *stream)));
+            }
+        }
+        loop {
+            let end = self.due.peek().map_or(boundary, |Reverse((bits, _))| f64::from_bits(*bits));
+            match jobs.get(next).filter(|job| job.start < end) {
+                Some(job) => {
+                    self.enter(next as u32, job.start, boundary, routes);
+                    next += 1;
+                }
+                None => {
+                    let Some(Reverse((_, stream))) = self.due.pop() else { break };
+                    self.quit(stream, routes);
+                    departs(stream as usize, end);
+                }
+            }
+        }
+        self.active.retain(|stream| self.streams[*stream as usize].end >= boundary);
+        next
+    }
+
+    fn enter(&mut self, number: u32, now: f64, boundary: f64, routes: &RouteTable) {
+        let mut rate = f64::INFINITY;
+        for port in routes.of(number as usize) {
+            let link = &mut self.links[port.index()];
+            link.members.push(number);
+            rate = rate.min(link.left.max(link.capacity / link.members.len() as f64));
+            self.touch(*port);
+        }
+        self.move_left(number, -rate, routes);
+        let stream = &mut self.streams[number as usize];
+        stream.since = now;
+        stream.settle(now, rate);
+        if stream.end < boundary {
+            self.due.push(Reverse((stream.end.to_bits(), number)));
+        }
+        self.active.push(number);
+    }
+
+    fn quit(&mut self, number: u32, routes: &RouteTable) {
+        for port in routes.of(number as usize) {
+            self.links[port.index()].members.retain(|member| *member != number);
+            self.touch(*port);
+        }
+        self.move_left(number, self.streams[number as usize].rate, routes);
+    }
+
+    /// Adds to what the links of a flow have left.
+    fn move_left(&mut self, number: u32, rate: f64, routes: &RouteTable) {
+        for port in routes.of(number as usize) {
+            let link = &mut self.links[port.index()];
+            link.left = (link.left + rate).clamp(0.0, link.capacity);
+        }
+    }
+
     fn touch(&mut self, port: PortId) {
         if !std::mem::replace(&mut self.links[port.index()].touched, true) {
             self.touched_links.push(port);
@@ -141,38 +250,56 @@ impl MaxMin {
         }
     }
 
-    /// Again and again, the link with the least to give to each of its flows settles their rate.
+    /// Again and again, the link with the least to give to each of its flows settles their rate. What a link can
+    /// give only grows meanwhile, so a number that it had before is in order until it is the least.
     fn fill(&mut self, now: f64, routes: &RouteTable) {
         let mut to_settle = self.touched_streams.len();
-        while to_settle > 0 {
-            self.steps += self.touched_links.len() as u64;
-            let Some((port, share)) = self.tightest() else { return };
-            for member in 0..self.links[port.index()].members.len() {
-                let number = self.links[port.index()].members[member] as usize;
-                if self.streams[number].fixed {
-                    continue;
-                }
-                to_settle -= 1;
-                self.streams[number].settle(now, share);
-                for port in routes.of(number) {
-                    let link = &mut self.links[port.index()];
-                    (link.left, link.open) = ((link.left - share).max(0.0), link.open - 1);
-                }
+        self.steps += (to_settle + self.touched_links.len()) as u64;
+        let mut places = std::mem::take(&mut self.tightest).into_vec();
+        places.clear();
+        places.extend(self.touched_links.iter().enumerate().filter_map(|(place, port)| {
+            let link = &self.links[port.index()];
+            (link.open > 0).then(|| Reverse((link.share().to_bits(), place as u32)))
+        }));
+        self.tightest = places.into();
+        while let Some(Reverse((bits, place))) = self.tightest.pop().filter(|_| to_settle > 0) {
+            self.steps += 1;
+            let port = self.touched_links[place as usize];
+            let link = &self.links[port.index()];
+            if link.open == 0 {
+                continue;
             }
+            let share = link.share();
+            if share.to_bits() > bits {
+                self.tightest.push(Reverse((share.to_bits(), place)));
+                continue;
+            }
+            to_settle -= self.settle(port, now, share, routes);
         }
     }
 
-    fn tightest(&self) -> Option<(PortId, f64)> {
-        let mut least = None;
-        for port in &self.touched_links {
-            let link = &self.links[port.index()];
-            // A comparison of products spares the division for all but the new least.
-            let smaller = least.is_none_or(|(_, share)| link.left < share * f64::from(link.open));
-            if link.open > 0 && smaller {
-                least = Some((*port, link.left / f64::from(link.open)));
+    /// Settles the rate of all open flows of a link; gives their number.
+    fn settle(&mut self, port: PortId, now: f64, share: f64, routes: &RouteTable) -> usize {
+        let before = self.links[port.index()].open;
+        for member in 0..self.links[port.index()].members.len() {
+            let number = self.links[port.index()].members[member] as usize;
+            if self.streams[number].fixed {
+                continue;
+            }
+            self.streams[number].settle(now, share);
+            for port in routes.of(number) {
+                let link = &mut self.links[port.index()];
+                (link.left, link.open) = ((link.left - share).max(0.0), link.open - 1);
             }
         }
-        least
+        before as usize
+    }
+}
+
+impl Link {
+    /// What is left for each flow whose rate is not settled.
+    fn share(&self) -> f64 {
+        self.left / f64::from(self.open)
     }
 }
 
@@ -195,6 +322,10 @@ mod tests {
 
     use super::*;
     use crate::fluid::route::tests::lay;
+
+    fn forward() -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 
     fn prepare(topology: &str, ends: &[(u32, u32)]) -> (MaxMin, RouteTable) {
         let (fabric, routes) = lay(topology, ends);
@@ -259,7 +390,7 @@ mod tests {
         let works = [100.0, 10.0, 200.0];
         let jobs = works.map(|work| Job { start: 0.0, work });
         let mut ends = [0.0; 3];
-        model.run(&jobs, &routes, |flow, end| ends[flow] = end);
+        let _ = model.run(&jobs, &routes, 0.0, &mut forward, |flow, end| ends[flow] = end);
         // At 0.005 bits/ps: the second ends at 2000, the first at 20000, the third has 100 left and 0.01.
         let expected = [20_000.0, 2_000.0, 30_000.0];
         assert!(ends.iter().zip(expected).all(|(end, by_hand)| (end - by_hand).abs() < 1e-6), "{ends:?}");

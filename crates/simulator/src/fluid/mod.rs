@@ -13,6 +13,8 @@ mod route;
 mod sharing;
 mod statistic;
 
+use std::ops::ControlFlow;
+
 use trialwise_units::{Bytes, Duration};
 
 pub use batch::{
@@ -39,14 +41,28 @@ pub(crate) struct Job {
 /// Completion times of a flow list under ideal sharing, one for each flow: from its start to its last
 /// acknowledgement. The same arguments give the same bits on every machine.
 ///
-/// The list must be one that [`crate::simulate`] takes.
+/// The list must be one that [`crate::simulate`] takes. With a `window` rates are found anew at most once in it, except
+/// where all flows share one bottleneck, which costs nothing to be exact; zero is exact everywhere.
 pub fn fluid(
     fabric: &Fabric,
     framing: Framing,
     flows: &[FlowSpecification],
+    window: Duration,
+) -> Result<Vec<Duration>, SimulationError> {
+    fluid_observed(fabric, framing, flows, window, &mut || ControlFlow::Continue(()))
+}
+
+/// The same; `look` is called each time that rates were found, and to break ends it with
+/// [`SimulationError::Interrupted`].
+pub fn fluid_observed(
+    fabric: &Fabric,
+    framing: Framing,
+    flows: &[FlowSpecification],
+    window: Duration,
+    look: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Vec<Duration>, SimulationError> {
     let mut model = FluidModel::new(fabric, framing);
-    model.run(flows)?;
+    model.run_observed(flows, window, look)?;
     Ok(model.completion)
 }
 
@@ -81,6 +97,15 @@ impl<'a> FluidModel<'a> {
 
     /// The completion times of these flows.
     pub(crate) fn run(&mut self, flows: &[FlowSpecification]) -> Result<&[Duration], SimulationError> {
+        self.run_observed(flows, Duration::ZERO, &mut || ControlFlow::Continue(()))
+    }
+
+    fn run_observed(
+        &mut self,
+        flows: &[FlowSpecification],
+        window: Duration,
+        look: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<&[Duration], SimulationError> {
         check_flows(self.fabric, flows)?;
         self.routes.lay(self.fabric, flows)?;
         self.jobs.clear();
@@ -95,9 +120,10 @@ impl<'a> FluidModel<'a> {
             let shared = Duration::from_picoseconds(libm::round(time - jobs[flow].start) as u64);
             completion[flow] = shared + routes.round_trip(flow);
         };
-        match routes.shared_bottleneck(self.fabric) {
-            Some(rate) => self.sharing.run(jobs, rate, departs),
-            None => self.max_min.run(jobs, routes, departs),
+        if let Some(rate) = routes.shared_bottleneck(self.fabric) {
+            self.sharing.run(jobs, rate, departs);
+        } else if self.max_min.run(jobs, routes, window.picoseconds() as f64, look, departs).is_break() {
+            return Err(SimulationError::Interrupted);
         }
         Ok(&self.completion)
     }
@@ -124,7 +150,8 @@ mod tests {
         let mut model = FluidModel::new(&fabric, Framing { segment: 1000, header: 48, acknowledgement: 60 });
         let shared = model.run(&flows).unwrap().to_vec();
         let mut filled = vec![0.0; flows.len()];
-        model.max_min.run(&model.jobs, &model.routes, |flow, end| filled[flow] = end);
+        let mut look = || ControlFlow::Continue(());
+        let _ = model.max_min.run(&model.jobs, &model.routes, 0.0, &mut look, |flow, end| filled[flow] = end);
         for (flow, end) in filled.iter().enumerate() {
             let time = (end - model.jobs[flow].start) + model.routes.round_trip(flow).picoseconds() as f64;
             let difference = time - shared[flow].picoseconds() as f64;
