@@ -134,10 +134,11 @@ def guarded(
     fit: Regression,
     plain_variance: float,
     precision: float | None,
+    least: int = 0,
 ) -> ControlVariates:
-    """Return both intervals, and which of them to use; the precision is a share."""
+    """Return both intervals, and which of them to use; the precision is a share, `least` a minimum of trials for another reason."""
     n, confidence = controlled.n, controlled.confidence
-    needed = _trials_needed(plain, precision)
+    needed = max(_trials_needed(plain, precision), least)
     gains = n >= needed and plain_variance > fit.variance
     usable = gains and controlled.high - controlled.low <= plain.high - plain.low
     used = controlled if usable else plain
@@ -155,7 +156,9 @@ def guarded(
         needed=needed,
         confidence=confidence,
         warnings=tuple(
-            _warnings(largest, n, needed, floored=precision is not None, wider=gains and not usable)
+            _warnings(
+                largest, n, needed, floored=precision is not None, wider=gains and not usable, tail=least > 0
+            )
         ),
         method=f"{controlled.method}, at {100 - INNER * (100 - confidence):g} % for a reported {confidence:g} %",
     )
@@ -217,6 +220,39 @@ def independent_controls(x: ArrayLike) -> list[int]:
     return kept
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Design:
+    """Centred controls on orthonormal axes: `left` (trials, controls), the rest to come back, and how far the known means are away.
+
+    The adjustment of a mean of y is `(left.T @ y) @ away`.
+    """
+
+    left: Array
+    back: Array
+    """From the coordinates on the axes to coefficients of the controls: shape (controls, controls)."""
+    away: Array
+    """Of the means of the controls in the trials from the known ones, on the axes."""
+
+    @classmethod
+    def of(cls, controls: Array, means: Array) -> Design:
+        """Decompose controls.
+
+        Raises
+        ------
+        StatisticsError
+            A control is determined by the others.
+        """
+        scale = controls.std(axis=0, ddof=1)
+        centred = (controls - controls.mean(axis=0)) / scale
+        off = (controls.mean(axis=0) - means) / scale
+        left, sizes, right = np.linalg.svd(centred, full_matrices=False)
+        if float(sizes[-1]) < _SINGULAR * float(sizes[0]):
+            raise StatisticsError(
+                "a control variate is determined by the others (a constant sum, a copy); leave one out"
+            )
+        return cls(left, right.T / sizes / scale[:, None], right @ off / sizes)
+
+
 def regression(y: Array, controls: Array, means: Array, surrogate_trials: int | None) -> Regression:
     """Fit y on centred controls and evaluate the adjustment at the known means.
 
@@ -228,23 +264,16 @@ def regression(y: Array, controls: Array, means: Array, surrogate_trials: int | 
     if surrogate_trials is not None and surrogate_trials < 2:
         raise StatisticsError(f"surrogate_trials is {surrogate_trials!r}; expected an integer ≥ 2")
     n, k = controls.shape
-    scale = controls.std(axis=0, ddof=1)
-    centred = (controls - controls.mean(axis=0)) / scale
-    off = (controls.mean(axis=0) - means) / scale
-    left, sizes, right = np.linalg.svd(centred, full_matrices=False)
-    if float(sizes[-1]) < _SINGULAR * float(sizes[0]):
-        raise StatisticsError(
-            "a control variate is determined by the others (a constant sum, a copy); leave one out"
-        )
-    fitted = right.T @ ((left.T @ y) / sizes)
-    explained = centred @ fitted
+    design = Design.of(controls, means)
+    along = design.left.T @ y
+    explained = design.left @ along
     residuals = y - y.mean() - explained
     degrees = n - k - 1
     noise = float(residuals @ residuals) / degrees
-    variance = noise * (1 / n + float(np.sum((right @ off / sizes) ** 2)))
+    variance = noise * (1 / n + float(np.sum(design.away**2)))
     if surrogate_trials is not None:
         variance += float(explained.var(ddof=1)) / surrogate_trials
-    return Regression(float(fitted @ off), variance, fitted / scale, residuals, degrees)
+    return Regression(float(along @ design.away), variance, design.back @ along, residuals, degrees)
 
 
 def _trials_needed(plain: MeanInterval, precision: float | None) -> int:
@@ -262,10 +291,14 @@ def _largest(residuals: Array) -> float:
     return float(squares.max()) / total if total else 0.0
 
 
-def _warnings(largest: float, n: int, needed: int, *, floored: bool, wider: bool) -> list[str]:
+def _warnings(largest: float, n: int, needed: int, *, floored: bool, wider: bool, tail: bool) -> list[str]:
     """List the reasons against the controlled interval."""
     found: list[str] = []
-    if n < needed:
+    if tail:
+        found.append(
+            f"few trials make the tail: the controlled interval takes about {needed} trials and there are {n}, the plain one is used"
+        )
+    elif n < needed:
         found.append(
             f"the controlled interval takes {needed} trials and there are {n}: the plain one is used; the residuals of few trials "
             "look smaller than they are"
