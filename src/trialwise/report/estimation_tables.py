@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trialwise.analysis.estimation.results import ControlledEstimate, Estimate, Estimation
+from trialwise.analysis.estimation.results import ControlledEstimate, EngineCheck, Estimate, Estimation
+from trialwise.analysis.estimation.transients import change_text
 from trialwise.report.document import Cell, Name, Table, table_of
 from trialwise.report.numbers import ABSENT, Basis, Number, Rounding, percent
 from trialwise.report.units import Scale, scale
@@ -124,13 +125,16 @@ def control_table(found: Estimation, names: Mapping[str, str]) -> Table:
             "low",
             "high",
             "gain",
+            "gain in time",
+            "engine alone",
             "to be used",
             "controls",
             "warnings",
         ),
         rows=tuple(rows),
-        numeric=range(2, 9),
-        remarks={10, 11},
+        numeric=range(2, 10),
+        remarks={12, 13},
+        optional={9, 10},
     )
 
 
@@ -151,10 +155,31 @@ def _control_row(
         Name(treatment),
         *cells,
         Number(result.gain, f"{at}/gain"),
+        *_engine_cells(controlled, at.removesuffix("/result")),
         controlled.used,
         f"{', '.join(controlled.features)} (means of {controlled.generated:,} drawn workloads)",
         "; ".join(result.warnings),
     )
+
+
+def _engine_cells(controlled: ControlledEstimate, at: str) -> tuple[Cell, Cell]:
+    """Return the gain in time, and what the engine alone would be wrong by; absent without an engine among the controls."""
+    engine = controlled.engine
+    if engine is None:
+        return ABSENT, ABSENT
+    in_time = engine.gain_in_time
+    return (
+        ABSENT if in_time is None else Number(in_time, f"{at}/engine/gain_in_time"),
+        f"{engine.engine}: {bias_words(engine)}",
+    )
+
+
+def bias_words(found: EngineCheck) -> str:
+    """Write what an engine alone would be wrong by."""
+    bias = found.bias
+    if not bias.bounded:
+        return "unknown"
+    return f"{change_text(bias.estimate)} ({change_text(bias.low)} to {change_text(bias.high)})"
 
 
 def size_table(found: Estimation, names: Mapping[str, str]) -> Table:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from trialwise.analysis.estimation.results import DurationAdvice, Estimation, MetricEstimate
+from trialwise.analysis.estimation.results import (
+    ControlledEstimate,
+    DurationAdvice,
+    Estimation,
+    MetricEstimate,
+)
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.document import Name, Table, table_of
-from trialwise.report.estimation_tables import estimate_scales, interval_words, other_words
+from trialwise.report.estimation_tables import bias_words, estimate_scales, interval_words, other_words
 from trialwise.report.numbers import ABSENT, percent, write
 from trialwise.report.units import Scale
 
@@ -66,8 +71,14 @@ def controlled_words(one: MetricEstimate, shown: Scale) -> str:
     if one.controlled is None:
         return ABSENT
     result = one.controlled.result
-    worth = f", gain {write(result.gain)}" if result.usable else f" (use {one.controlled.used})"
+    worth = f", gain {_gain(one.controlled)}" if result.usable else f" (use {one.controlled.used})"
     return f"{interval_words(result.controlled, shown)}{worth}"
+
+
+def _gain(found: ControlledEstimate) -> str:
+    """Write the gain in variance, and in time if that is known."""
+    in_time = None if found.engine is None else found.engine.gain_in_time
+    return write(found.result.gain) + ("" if in_time is None else f" ({write(in_time)} in time)")
 
 
 def _notes(members: Sequence[MetricEstimate], names: Mapping[str, str]) -> Iterator[str]:
@@ -85,6 +96,10 @@ def _warnings(members: Sequence[MetricEstimate], names: Mapping[str, str]) -> It
     """Yield warnings about intervals with control variates, each once, naming the estimates unless it applies to all."""
     said: dict[str, list[str]] = {}
     for one in members:
+        if one.controlled is not None and one.controlled.engine is not None:
+            engine = one.controlled.engine
+            off = f"engine {engine.engine} alone is off by {bias_words(engine)}, on which the controlled estimate does not depend"
+            said.setdefault(off, []).append(names.get(one.treatment, one.treatment))
         for warning in one.controlled.result.warnings if one.controlled else ():
             said.setdefault(warning, []).append(names.get(one.treatment, one.treatment))
     for warning, whose in said.items():

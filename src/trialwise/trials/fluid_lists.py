@@ -82,10 +82,10 @@ class FluidLists:
         steps = features[:, 4] + _STEPS_A_FLOW * features[:, 0] + _STEPS_A_LIST
         return ListTable(features[:, :3], found, steps)
 
-    def samples(self, seeds: Seeds, statistic: Statistic) -> Array:
-        """Return the numbers of all flows that a statistic covers, whatever its summary; raises as `table` does."""
+    def samples(self, seeds: Seeds, statistic: Statistic) -> list[Array]:
+        """Return the numbers of the flows of each list that a statistic covers, whatever its summary; raises as `table` does."""
         try:
-            return _core.surrogate_samples(
+            found, counts = _core.surrogate_samples(
                 self._fabric,
                 seeds,
                 statistic=statistic,
@@ -93,9 +93,10 @@ class FluidLists:
                 network=self._network,
                 threads=self._threads,
                 **self._workload,
-            )[0]
+            )
         except _core.SimulationError as error:
             raise PlanError(f"workload: {error}") from error
+        return np.split(found, np.cumsum(counts)[:-1]) if len(counts) else []
 
     def chunks(
         self, seeds: Seeds, statistics: Sequence[Statistic], steps_a_list: float

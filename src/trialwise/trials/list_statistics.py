@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from trialwise.arrays import Array
+from trialwise.experiment.engines import MODELLED
 from trialwise.experiment.model import Metric
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES, size_class
@@ -19,8 +21,6 @@ Statistic: TypeAlias = tuple[str, Summary, tuple[int, int], tuple[int, int]]
 """In the form that `_core.surrogate_batch` takes."""
 FEATURES = ("flows", "offered bytes", "largest flow")
 SURROGATE = "the metric of a fluid model of the same flows"
-_MODELLED = ("fct", "slowdown", "throughput")
-"""Quantities of flows that the fluid model gives."""
 _NO_END = 2**63
 
 
@@ -79,7 +79,7 @@ class ListControls:
     def _may_be_missing(self) -> bool:
         """Whether a trial without flows has no value: a pooled metric counts it as no samples, and a number of flows as 0."""
         quantity = assumed(self.metric.source, SimulationSource).quantity
-        return quantity in ("largest_flow", *_MODELLED) and self.metric.estimand == "per_trial"
+        return quantity in ("largest_flow", *MODELLED) and self.metric.estimand == "per_trial"
 
     def _surrogate(self, found: Array) -> Array:
         counts, own = found.T
@@ -92,7 +92,7 @@ class ListControls:
 
 def is_modelled(metric: Metric) -> bool:
     """Return True if the fluid model covers a metric."""
-    return assumed(metric.source, SimulationSource).quantity in _MODELLED
+    return assumed(metric.source, SimulationSource).quantity in MODELLED
 
 
 def wants_level(metric: Metric) -> bool:
@@ -100,8 +100,9 @@ def wants_level(metric: Metric) -> bool:
     return is_modelled(metric) and metric.estimand == "pooled"
 
 
-def level_of(metric: Metric, samples: Array) -> float:
-    """Return the surrogate's quantile (nearest rank) or mean of all samples; 0 if there are none."""
+def level_of(metric: Metric, lists: Sequence[Array]) -> float:
+    """Return the surrogate's quantile (nearest rank) or mean of all samples of some lists; 0 if there are none."""
+    samples = np.concatenate(lists) if len(lists) else np.empty(0)
     if not samples.size:
         return 0.0
     if metric.percentile is None:
@@ -118,7 +119,7 @@ def statistic_of(source: SimulationSource, trial: SimulationTrial, summary: Summ
         duration = picoseconds(trial.workload.duration)
         end = duration - round(trial.cooldown * 1e12) if trial.cooldown else _NO_END
         starts = (round(trial.warmup * 1e12), max(end, 0))
-    quantity = source.quantity if source.quantity in _MODELLED else "fct"
+    quantity = source.quantity if source.quantity in MODELLED else "fct"
     return quantity, summary, sizes, starts
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple, Protocol
@@ -10,17 +11,18 @@ import numpy as np
 
 from trialwise import __version__
 from trialwise.arrays import Array
+from trialwise.experiment.engines import ENGINES
 from trialwise.experiment.model import Controls, Experiment, Level, Metric
 from trialwise.experiment.placeholders import BUILT_IN, names_in
 from trialwise.experiment.seeds import seed_of
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial, Workload, files_named
 from trialwise.experiment.text import frozen_or_named
-from trialwise.experiment.traits import sources_of
+from trialwise.experiment.traits import assumed, sources_of
 from trialwise.measurement.list_controls import KnownMeans
 from trialwise.trials.drawn_means import MAX_LISTS, MAX_STEPS, ListMeans, Watch, drawn_means
 from trialwise.trials.fluid_lists import FluidLists, ListTable
-from trialwise.trials.list_statistics import ListControls, is_modelled
-from trialwise.trials.simulating import filled
+from trialwise.trials.list_statistics import ListControls, is_modelled, statistic_of
+from trialwise.trials.simulating import engine_of, filled
 from trialwise.trials.simulation import trial_of
 
 Round = tuple[int, int]
@@ -104,6 +106,24 @@ class KnownWorkloads:
         ends = np.cumsum([0, *(len(each.controls.statistics) for each in own)])
         table = self._table(draw, trial, tuple(rounds))
         return controls.values(table.features, table.found[:, ends[place] : ends[place + 1]])
+
+    def modelled(
+        self, metric: Metric, factors: Mapping[str, Level], rounds: Sequence[Round]
+    ) -> tuple[list[Array], float] | None:
+        """Return the samples of a metric by the fluid model in the flow lists of rounds, and the seconds that a list takes.
+
+        The seconds include drawing the list; they are measured on one thread, as a trial has. None if the trials are by a model
+        themselves.
+        """
+        trial = self._trial(factors)
+        if ENGINES[engine_of(trial)].estimate:
+            return None
+        lists = FluidLists(trial, self._experiment.folder, threads=1)
+        statistic = statistic_of(assumed(metric.source, SimulationSource), trial, None)
+        seeds = np.array([self._seed_of_flows(each) for each in rounds], dtype=np.uint64)
+        begun = time.perf_counter()
+        samples = lists.samples(seeds, statistic)
+        return samples, (time.perf_counter() - begun) / max(len(rounds), 1)
 
     def _table(self, draw: _Draw, trial: SimulationTrial, rounds: tuple[Round, ...]) -> ListTable:
         """Return what all metrics need from the lists of some rounds; cached, since metrics and treatments need the same ones."""

@@ -261,7 +261,7 @@ class FluidTrials:
         for row in rows_of(self.experiment):
             if row.round not in lost:
                 seed = seed_of(self.experiment.seed, "flows", row.series, row.round)
-                fluid = lists.samples(np.array([seed], dtype=np.uint64), statistic)
+                (fluid,) = lists.samples(np.array([seed], dtype=np.uint64), statistic)
                 fluid = fluid[: 0 if row.round in without else None]
                 values = fluid * (1.1 + 0.1 * np.random.default_rng(row.round).random(fluid.size))
                 judge.add(

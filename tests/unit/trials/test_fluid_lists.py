@@ -122,14 +122,14 @@ def test_slowdown_is_over_the_ideal_time_of_trials(trial, drawn) -> None:
     flows = next(each for each in drawn[0] if len(each["src"]) > 1)
     at = [each is flows for each in drawn[0]].index(True)
     source = SimulationSource("slowdown", phase="all")
-    found = FluidLists(trial, Path()).samples(SEEDS[at : at + 1], statistic_of(source, trial, None))
+    (found,) = FluidLists(trial, Path()).samples(SEEDS[at : at + 1], statistic_of(source, trial, None))
     ideal = _core.simulate(open_fabric(trial, Path()), flows, controller="hpcc").ideal_ps / 1e12
     np.testing.assert_allclose(found, drawn[1][at] / ideal, rtol=1e-12)
 
 
 def test_control_of_a_pooled_quantile_counts_what_is_beyond_its_level(trial, drawn) -> None:
     lists, metric = FluidLists(trial, Path()), metric_of("p90")
-    level = level_of(metric, np.concatenate(chosen(trial, SimulationSource("fct"), drawn)))
+    level = level_of(metric, chosen(trial, SimulationSource("fct"), drawn))
     controls = ListControls.of(metric, trial, level, fluid=True)
     table = lists.table(SEEDS, controls.statistics)
     own = controls.values(table.features, table.found)[:, -1]
@@ -183,7 +183,7 @@ def test_means_are_those_of_the_lists_one_by_one(kind, name: str) -> None:
     features = np.array([(len(each), each.sum(), each.max(initial=0)) for each in sizes])
     statistic = statistic_of(metric.source, trial, None)  # pyright: ignore[reportArgumentType]
     modelled = name != "peak_queue"
-    samples = [lists.samples(rest[at : at + 1], statistic) for at in range(FEW if modelled else 0)]
+    samples = lists.samples(rest[:FEW], statistic) if modelled else []
     has = [name != "small" or samples[at].size > 0 for at in range(FEW)]
     assert found.lists == sum(has)
     np.testing.assert_allclose(found.means[:3], features[has].mean(axis=0), rtol=1e-12)

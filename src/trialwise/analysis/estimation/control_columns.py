@@ -35,6 +35,15 @@ class KnownWorkloads(Protocol):
         """Return the controls of the lists of rounds, (series, round), that all have a value of the metric: (rounds, controls)."""
         ...
 
+    def modelled(
+        self, metric: Metric, factors: Mapping[str, Level], rounds: Sequence[Round]
+    ) -> tuple[list[Array], float] | None:
+        """Return the samples of a metric by the fluid model in the lists of rounds, and the seconds that a list takes.
+
+        None if the trials are by a model themselves.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ControlColumns:
@@ -51,6 +60,10 @@ class ControlColumns:
     def of_rounds(self, rounds: Sequence[Round]) -> Array:
         """Return their values in the flow lists of rounds that all have a value of the metric: shape (rounds, controls)."""
         return self.known.of_rounds(self.metric, self.kind, self.factors, rounds)
+
+    def modelled(self, rounds: Sequence[Round]) -> tuple[list[Array], float] | None:
+        """Return the samples by the fluid model in the flow lists of rounds, and the seconds that a list takes; None as there."""
+        return self.known.modelled(self.metric, self.factors, rounds)
 
     def fitted(
         self, trials: Sequence[Array], values: Array, confidence: float, precision: float | None

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trialwise import statistics as st
-from trialwise.analysis.estimation.control_columns import KnownWorkloads, control_columns
-from trialwise.analysis.estimation.results import ControlledEstimate
+from trialwise.analysis.estimation.control_columns import ControlColumns, KnownWorkloads, control_columns
+from trialwise.analysis.estimation.estimates import trial_values
+from trialwise.analysis.estimation.results import ControlledEstimate, EngineCheck
 from trialwise.analysis.observations import Observation
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Controls, Metric, Stop
@@ -69,7 +70,42 @@ def controlled(
         return None, f"no control variates: {error}"
     kept = st.independent_controls(values)
     names = tuple(columns.names[place] for place in kept)
-    return ControlledEstimate(columns.kind, names, columns.lists, found), ""
+    check = _engine(columns, places, trials, found, confidence) if columns.kind == "fluid" else None
+    return ControlledEstimate(columns.kind, names, columns.lists, found, check), ""
+
+
+def _engine(
+    columns: ControlColumns,
+    rows: Sequence[TrialRow],
+    trials: st.TrialSamples,
+    found: st.ControlVariates,
+    confidence: float,
+) -> EngineCheck | None:
+    """Compare the fluid model with the trials on their own flow lists, and say what its lists cost and gain in time.
+
+    None if the trials are by a model themselves.
+    """
+    own = columns.modelled([(row.series, row.round) for row in rows])
+    if own is None:
+        return None
+    modelled, seconds = own
+    metric = columns.metric
+    sides = (
+        st.pooled_influence(each, metric.percentile)
+        if metric.estimand == "pooled"
+        else trial_values(metric, each)
+        for each in (trials, modelled)
+    )
+    bias = st.paired_ratio(*sides, confidence=confidence).in_percent()
+    took = [
+        row.finished - row.started for row in rows if row.started is not None and row.finished is not None
+    ]
+    trial_seconds = sum(took) / len(took) if took else None
+    gain = None
+    if trial_seconds:
+        plain = len(rows) * trial_seconds
+        gain = found.gain * plain / (plain + (len(rows) + columns.lists) * seconds)
+    return EngineCheck("fluid", bias, seconds, trial_seconds, gain)
 
 
 def precision_percent(stop: Stop, estimate: float) -> float | None:
