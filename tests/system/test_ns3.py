@@ -20,10 +20,10 @@ from tests.system.ns3 import needs_ns3
 from trialwise import _core
 from trialwise.errors import TrialError
 from trialwise.experiment.simulation import SimulationTrial, Workload
+from trialwise.trials.flow_results import FlowResult
 from trialwise.trials.ns3.installation import ns3_installation
 from trialwise.trials.ns3.process import Ns3Process, ns3_process
 from trialwise.trials.ns3.request import ns3_request, ns3_settings
-from trialwise.trials.ns3.simulating import Ns3Result
 from trialwise.trials.simulating import Simulated, simulate
 
 pytestmark = needs_ns3
@@ -79,7 +79,7 @@ def test_a_flow_alone_takes_what_it_takes_in_our_own_engine(tmp_path: Path) -> N
     lone = "0,0,2,1,0\n1,1,3,1000,100000\n2,0,3,100000,200000\n3,1,2,5000000,1000000\n"
     theirs = simulated(tmp_path, lone)
     mine = simulated(tmp_path, lone, replace(TRIAL, engine="trialwise"))
-    assert isinstance(theirs.result, Ns3Result)
+    assert isinstance(theirs.result, FlowResult)
     assert np.array_equal(theirs.result.ideal_ps, mine.result.ideal_ps)
     assert theirs.result.totals["dropped_buffer"] == 0
     # One packet: no window, no queue, the same bytes on the same wires; acknowledgements differ by 4 bytes.
@@ -148,7 +148,7 @@ def test_many_flows_of_one_host_take_time_in_proportion(tmp_path: Path) -> None:
     for number in (500, 4000):
         flows = "".join(f"{flow},0,2,1000,{200 * flow}\n" for flow in range(number))
         found = simulated(tmp_path, flows).result
-        assert isinstance(found, Ns3Result)
+        assert isinstance(found, FlowResult)
         assert (found.fct_ps > 0).all()
         seconds.append(found.seconds)
     # Eight times as many; where all connections of a host are looked through for each packet, it is 50 times as long.
@@ -189,7 +189,7 @@ def test_a_trial_that_is_stopped_has_flows_that_did_not_finish(tmp_path: Path) -
     )
     assert np.isnan(found.fct).tolist() == [False, True]
     assert found.result.end_ps == 100_000_000
-    assert isinstance(found.result, Ns3Result)
+    assert isinstance(found.result, FlowResult)
     assert found.result.csv().splitlines()[2] == "1,0,2,5000000,0,"
 
 
@@ -267,7 +267,7 @@ def _directory(pid: int) -> str:
     [
         (("pfc = false", "faults = '4-5 down 1us'"), "no equal"),
         (('"ns3"]', '"ns2"]'), "trialwise, ns3"),
-        (("[metrics.drops]", "[metrics.queue]"), "ns-3 is not asked for queue"),
+        (("[metrics.drops]", "[metrics.queue]"), 'engine = "ns3" does not say queue'),
     ],
 )
 def test_what_ns3_cannot_do_is_said_before_anything_runs(bench: Bench, change, said: str) -> None:

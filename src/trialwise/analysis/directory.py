@@ -89,6 +89,7 @@ def analyse_directory(
         metrics=metrics,
         failures=tuple(_failure(store, directory, row) for row in store.rows if _has_failed(row)),
         notes=(
+            *experiment.trial.caveats(experiment),
             *_notes(experiment, store, ledger),
             *reread_notes(experiment.metrics, amendments),
             *missing_cells(

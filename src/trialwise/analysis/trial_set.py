@@ -206,7 +206,8 @@ def read_trial_set(
     seconds = dict((_computing if simulated else _seconds)(store.rows))
     rows = {(row.number, row.attempt): row for row in store.rows}
     cells: list[tuple[object, ...]] = []
-    notes = [*_lost(experiment, store.rows), *skips_text(ledger, store.rows), *retries_text(store.rows)]
+    notes = [*experiment.trial.caveats(experiment), *_lost(experiment, store.rows)]
+    notes += [*skips_text(ledger, store.rows), *retries_text(store.rows)]
     compared, apart = _compared(store)
     notes += apart
     notes += _mixed(store.rows, compared, ledger.events())

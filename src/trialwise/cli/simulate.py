@@ -50,7 +50,8 @@ def simulate(
     job: str | None = None,
     flows: Path | None = None,
     seed: int = 1,
-    engine: Literal["trialwise", "ns3"] = "trialwise",
+    engine: Literal["trialwise", "ns3", "fluid"] = "trialwise",
+    rate_interval: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     mode: Literal["clean", "compatible"] = "clean",
     routes: Path | None = None,
     set: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),  # noqa: A002 the word for it
@@ -118,6 +119,10 @@ def simulate(
         Of flows, marks and losses.
     engine
         ns3 has the same flows simulated by ns-3, on the same routes (docs/how-to/check-with-ns-3.md): dctcp, newreno, cubic or bbr.
+        fluid gives them max-min fair rates instead of packets, an estimate.
+    rate_interval
+        With --engine fluid: the least time between two searches for rates, such as 10us; without it, at every begin and end of a
+        flow, which is exact.
     mode
         compatible gives what the public HPCC simulator gives, to the nanosecond.
     routes
@@ -147,10 +152,12 @@ def simulate(
         "beside": beside,
         "job": job,
     }
-    if plot is not None and engine == "ns3":
-        raise TrialwiseError("--plot: ns-3 is not asked for queues and rates", hint="leave --engine out")
+    if plot is not None and engine != "trialwise":
+        raise TrialwiseError(
+            f"--plot: engine {engine} does not say queues and rates over time", hint="leave --engine out"
+        )
     trial = _trial(topology, cc, _workload(flows, drawn), set, mode, routes)
-    trial = dataclasses.replace(trial, engine=engine)
+    trial = dataclasses.replace(trial, engine=engine, rate_interval=_rate_interval(rate_interval, engine))
     found = _simulated(trial, seed, with_series=plot is not None)
     _write_files(found, trial, csv, save_flows, plot)
     if csv == STANDARD:
@@ -162,6 +169,17 @@ def simulate(
 
         say_document(document(_document(trial, seed, found)))
     return 0
+
+
+def _rate_interval(text: str | None, engine: str) -> float:
+    """Return the seconds between two searches for rates; 0 if they are found at every begin and end of a flow."""
+    from trialwise.trials.drawn_flows import picoseconds
+
+    if text is None:
+        return 0.0
+    if engine != "fluid":
+        raise TrialwiseError("--rate-interval goes with --engine fluid", hint="leave it out")
+    return picoseconds(text) / 1e12
 
 
 def _check_places(
@@ -359,7 +377,7 @@ def _document(trial: SimulationTrial, seed: int, found: Simulated) -> SimulateDo
         simulated=found.result.end_ps / 1e12,
         start_seconds=found.took.start,
         seconds=found.took.packets,
-        hops_per_second=found.result.totals["hops"] / found.took.packets,
+        hops_per_second=found.result.totals.get("hops", 0) / found.took.packets,
         totals=found.result.totals,
         classes=classes_of(found),
         jobs=jobs_of(found),

@@ -75,7 +75,8 @@ _TRIAL: Mapping[str, Mapping[str, Effect]] = {
         **dict.fromkeys(("kind", "process"), "refused"),
         **dict.fromkeys(("scheme", "topology", "workload", "network", "controller", "mode"), "apart"),
         **dict.fromkeys(
-            ("engine", "routes", "warmup", "cooldown", "sampling", "records", "runtime"), "apart"
+            ("engine", "rate_interval", "routes", "warmup", "cooldown", "sampling", "records", "runtime"),
+            "apart",
         ),
         "timeout": "asked epoch",
     },

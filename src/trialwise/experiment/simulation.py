@@ -41,9 +41,6 @@ Phase = Literal["stable", "all"]
 SOBOL_BLOCK = 256
 """Rounds whose flow lists form one scrambled Sobol sample; several of them show the variance of an estimate."""
 
-SIMULATION_ENGINES = ("trialwise", "ns3")
-"""The simulators: our own, or ns-3 in a separate process."""
-
 
 @dataclass(frozen=True, slots=True)
 class Workload(Section):
@@ -254,11 +251,18 @@ class SimulationTrial(Trial):
         filled=True,
     )
     engine: Text = key(
-        SIMULATION_ENGINES[0],
-        "What simulates: trialwise, or ns3 (ns-3, in a process of its own); may use {factor}.",
+        "trialwise",
+        "What simulates: trialwise, ns3 (ns-3, in a process of its own), or fluid (max-min fair rates instead of packets, "
+        "an estimate); may use {factor}.",
         "ns3",
         "{engine}",
         filled=True,
+    )
+    rate_interval: Duration = key(
+        0.0,
+        'With engine = "fluid": the least time between two searches for the rates of flows; 0 s is at every begin and end of a flow, '
+        "which is exact.",
+        "10us",
     )
     routes: Text = key(
         "",
@@ -325,6 +329,12 @@ class SimulationTrial(Trial):
 
         check_blocks(experiment, problems)
         check_tilted(experiment, problems)
+
+    def caveats(self, experiment: Experiment) -> Iterator[str]:
+        """Say which trials are estimates by an engine that simulates no packets."""
+        from trialwise.experiment.simulation_building import estimate_notes
+
+        yield from estimate_notes(self.engine, experiment)
 
     def written(self) -> dict[str, Any]:
         """Return the table with the scenario first, then the flows."""

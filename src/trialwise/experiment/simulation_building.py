@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from trialwise.experiment import model, simulation
+from trialwise.experiment.engines import ENGINES
 from trialwise.experiment.file import document as doc
 from trialwise.experiment.file.positions import Key
 from trialwise.experiment.file.sections import keys_of, made_of
@@ -10,7 +13,6 @@ from trialwise.experiment.model import Experiment
 from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.problems import Problems, nearest
 from trialwise.experiment.simulation import (
-    SIMULATION_ENGINES,
     SOBOL_BLOCK,
     SimulationTable,
     SimulationTrial,
@@ -25,15 +27,37 @@ from trialwise.rules import RULES, judging
 def simulation_trial(table: SimulationTable, document: doc.Document, problems: Problems) -> SimulationTrial:
     """Build the trial of a document with the kind simulation; problems are noted."""
     engine = table.engine
-    if not names_in(engine) and engine not in SIMULATION_ENGINES:
+    if not names_in(engine) and engine not in ENGINES:
         problems.add(
             ("trial", "engine"),
             f'"{engine}" is not an engine of kind = "simulation"',
-            f"it has {', '.join(SIMULATION_ENGINES)}",
+            f"it has {', '.join(ENGINES)}",
+        )
+    if problems.given(("trial", "rate_interval")) and not names_in(engine) and engine != "fluid":
+        problems.add(
+            ("trial", "rate_interval"),
+            f'does not go with engine = "{engine}", which simulates packets',
+            'write engine = "fluid", or leave it out',
         )
     _check_workload(table.workload, problems)
     check_ranks(tuple(document.tilts.items()), problems)
     return made_of(SimulationTrial, table, tilts=tuple(document.tilts.items()))
+
+
+def estimate_notes(engine: str, experiment: Experiment) -> Iterator[str]:
+    """Yield a sentence for each engine whose numbers are estimates, with the trials that it computes."""
+    named = names_in(engine)
+    levels = {
+        str(level)
+        for factor in experiment.factors
+        if factor.name in named
+        for level in getattr(factor, "levels", ())
+    }
+    for name, each in ENGINES.items():
+        if each.estimate and name == engine:
+            yield f'engine = "{name}": {each.estimate}'
+        elif each.estimate and name in levels:
+            yield f'trials with engine = "{name}": {each.estimate}'
 
 
 def _check_workload(workload: Workload, problems: Problems) -> None:

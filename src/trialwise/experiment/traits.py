@@ -164,6 +164,10 @@ class Trial(Section):
     def check(self, experiment: Experiment, problems: Problems) -> None:
         """Note contradictions within the whole experiment."""
 
+    def caveats(self, experiment: Experiment) -> Iterator[str]:  # noqa: ARG002 for kinds that need it
+        """Yield what readers of every number of these trials must know."""
+        yield from ()
+
     def written(self) -> dict[str, Any]:
         """Return the table [trial]; `kind`, `runtime` and `warmup` are added if it lacks them."""
         return table_of(self)

@@ -61,7 +61,8 @@ class SimulateDocument:
     but hardly intended.
 
     `totals` counts packets (created, consumed, held at the end, dropped, sent, retransmitted), the links they crossed (hops),
-    events, marks, pauses, timeouts, and the most bytes that a switch held; for ns-3, some of them.
+    events, marks, pauses, timeouts, and the most bytes that a switch held; for ns-3, some of them, and none for the fluid model, whose
+    numbers are an estimate.
     """
 
     topology: str

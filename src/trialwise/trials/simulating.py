@@ -15,11 +15,9 @@ import numpy.typing as npt
 
 from trialwise import _core
 from trialwise.errors import PlanError
+from trialwise.experiment.engines import ENGINES
 from trialwise.experiment.placeholders import fill
-from trialwise.experiment.simulation import (
-    SIMULATION_ENGINES,
-    SimulationTrial,
-)
+from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.tilts import DefensiveTilt, SwitchingTilt
 from trialwise.schemes.python_class import PREFIX, class_named, class_read
 from trialwise.trials.drawn_flows import (
@@ -39,7 +37,7 @@ from trialwise.trials.tilting import Weights, at_finish, defensive_flows, load_r
 
 if TYPE_CHECKING:
     from trialwise.experiment.model import Level
-    from trialwise.trials.ns3.simulating import Ns3Result
+    from trialwise.trials.flow_results import FlowResult
 
 Progress = Callable[[int, int, int], object]
 """Called with the simulated picoseconds, data packets not yet sent, and unfinished flows; an exception from it ends the trial."""
@@ -80,7 +78,7 @@ class Simulated:
 
     fabric: _core.Fabric
     flows: Flows
-    result: _core.SimulationResult | Ns3Result
+    result: _core.SimulationResult | FlowResult
     duration: float
     took: Took
     weights: Weights | None = None
@@ -170,20 +168,26 @@ def check_settings(
 
     A congestion control in Python is instantiated for each flow if `executes`, otherwise only looked up.
     """
-    if is_ns3(trial):
+    engine = engine_of(trial)
+    if engine != "trialwise":
+        _check_starts(engine, flow_graph(trial.workload, fabric, folder, seed=0))
+    if engine == "ns3":
         from trialwise.trials.ns3.request import ns3_request, ns3_settings
 
-        _check_starts(flow_graph(trial.workload, fabric, folder, seed=0))
         ns3_request(ns3_settings(trial, fabric), fabric, flows, seed=0)
-    else:
-        _checked(trial, fabric, folder, flows, congestion_of if executes else congestion_read)
+        return
+    if engine == "fluid":
+        from trialwise.trials.fluid_simulating import check_fluid
+
+        check_fluid(trial, fabric, flows)
+    _checked(trial, fabric, folder, flows, congestion_of if executes else congestion_read)
 
 
-def _check_starts(graph: _core.FlowGraph | None) -> None:
-    """Raise PlanError for flows that ns-3 would have to start when others are over."""
+def _check_starts(engine: str, graph: _core.FlowGraph | None) -> None:
+    """Raise PlanError for flows that an engine would have to start when others are over."""
     if graph is not None:
         raise PlanError(
-            "ns-3 is given the starts of flows, and these wait for others or make jobs",
+            f'engine = "{engine}" is given the starts of flows, and these wait for others or make jobs',
             hint='write engine = "trialwise"',
         )
 
@@ -194,8 +198,10 @@ def cautions_of(trial: SimulationTrial, fabric: _core.Fabric, folder: Path) -> t
     No congestion control in Python is executed.
     """
     of_files = (*fabric.cautions, *list_cautions(trial.workload, fabric, folder))
-    if is_ns3(trial):
+    if engine_of(trial) == "ns3":
         return of_files
+    if said := ENGINES[trial.engine].estimate:
+        of_files = (*of_files, f'engine = "{trial.engine}": {said}')
     graph = flow_graph(trial.workload, fabric, folder, seed=0)
     flows = flow_list(trial.workload, fabric, folder, seed=0) if trial.workload.flows else None
     return (*of_files, *_checked(trial, fabric, folder, graph or flows, congestion_read))
@@ -225,11 +231,11 @@ def _checked(
         raise PlanError(f"scheme {trial.scheme}: {reason_of(error)}") from error
 
 
-def is_ns3(trial: SimulationTrial) -> bool:
-    """Return True if a trial with its placeholders filled in uses ns-3; raise PlanError if its engine is unknown."""
-    if trial.engine not in SIMULATION_ENGINES:
-        raise PlanError(f'engine: "{trial.engine}" is unknown: it is one of {", ".join(SIMULATION_ENGINES)}')
-    return trial.engine == "ns3"
+def engine_of(trial: SimulationTrial) -> str:
+    """Return the engine of a trial with its placeholders filled in; raise PlanError if it is unknown."""
+    if trial.engine not in ENGINES:
+        raise PlanError(f'engine: "{trial.engine}" is unknown: it is one of {", ".join(ENGINES)}')
+    return trial.engine
 
 
 def simulate(
@@ -296,11 +302,9 @@ def simulate(
     looked = sampling(fabric, flows) if sampling else None
     duration = duration_of(trial.workload, flows)
     ready = time.perf_counter()
-    if is_ns3(trial):
-        from trialwise.trials.ns3.simulating import simulate_ns3
-
-        _check_starts(graph)
-        answer = simulate_ns3(trial, fabric, flows, seed, cancel)
+    if engine_of(trial) != "trialwise":
+        _check_starts(trial.engine, graph)
+        answer = _of_other(trial, folder, fabric, flows, seed, progress, cancel)
         return Simulated(fabric, flows, answer, duration, Took(ready - began, answer.seconds))
     try:
         result = _core.simulate(
@@ -328,6 +332,25 @@ def simulate(
         logs = at_finish(flows, log_ratios, result.fct_ps)
         weights = Weights(logs, expected_flows(trial.workload, fabric, folder), 1.0)
     return Simulated(fabric, flows, result, duration, took, weights, _horizon(trial))
+
+
+def _of_other(
+    trial: SimulationTrial,
+    folder: Path,
+    fabric: _core.Fabric,
+    flows: Flows,
+    seed: int,
+    progress: Progress | None,
+    cancel: int | None,
+) -> FlowResult:
+    """Return the result of an engine that is not our packet simulator."""
+    if trial.engine == "ns3":
+        from trialwise.trials.ns3.simulating import simulate_ns3
+
+        return simulate_ns3(trial, fabric, flows, seed, cancel)
+    from trialwise.trials.fluid_simulating import simulate_fluid
+
+    return simulate_fluid(trial, folder, fabric, flows, progress)
 
 
 def _horizon(trial: SimulationTrial) -> float | None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from trialwise import _core
 from trialwise.errors import PlanError, TrialError
+from trialwise.experiment.engines import ENGINES
 from trialwise.experiment.model import Experiment, Level, Metric
 from trialwise.experiment.placeholders import BUILT_IN
 from trialwise.experiment.seeds import seed_of
@@ -31,6 +32,7 @@ from trialwise.trials.drawn_flows import Flows, duration_of, expected_flows, flo
 from trialwise.trials.exceptions import OverdueError, raised
 from trialwise.trials.execution_traces import names_trace, trace_files
 from trialwise.trials.fabrics import open_fabric, switch_ports
+from trialwise.trials.fluid_simulating import check_told_apart
 from trialwise.trials.ns3.installation import NS3_FILES, ns3_installation
 from trialwise.trials.ns3.process import ns3_process
 from trialwise.trials.programs import readable
@@ -39,8 +41,8 @@ from trialwise.trials.simulating import (
     Simulated,
     cautions_of,
     check_settings,
+    engine_of,
     filled,
-    is_ns3,
     simulate,
 )
 from trialwise.trials.simulation_cost import cost_caution
@@ -59,8 +61,6 @@ _Found = TypeVar("_Found")
 
 _NOWHERE: Mapping[str, Level] = dict.fromkeys(BUILT_IN, 0)
 """Stand-ins for the built-in placeholders when no trial runs."""
-NOT_OF_NS3 = ("queue", "peak_queue", "peak_buffer", "pauses", "jct")
-"""Quantities that only our own engine provides."""
 _TRIED_LISTS, _TRIED_FLOWS = 20, 1000
 """A metric without a single flow in this many lists, or this many flows, is a mistake in the file."""
 
@@ -76,11 +76,12 @@ class SimulationKind:
         """Raise PlanError if a treatment cannot be simulated as written, or has no flow for a metric."""
         for trial in _different(experiment, factors):
             _check(trial, experiment, executes=True)
+        _check_told_apart(experiment, factors)
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
         """Name the files whose change makes trials incomparable: the simulator itself, and all attachments."""
         yield NamedFile(Path(str(_core.__file__)))
-        if any(is_ns3(trial) for trial in _different(experiment, factors)):
+        if any(engine_of(trial) == "ns3" for trial in _different(experiment, factors)):
             yield from (NamedFile(path, "library") for path in ns3_installation().libraries)
             yield from (NamedFile(path) for path in NS3_FILES)
         yield from (NamedFile(path, "input") for _, path in self.attachments(experiment, factors))
@@ -171,6 +172,7 @@ def flows_by_treatment(experiment: Experiment, factors: Sequence[Mapping[str, Le
 
     No congestion control in Python is executed.
     """
+    _check_told_apart(experiment, factors)
 
     def flows(trial: SimulationTrial, fabric: _core.Fabric) -> float:
         _check(trial, experiment, executes=False)
@@ -274,6 +276,13 @@ def _different(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -
     return dict.fromkeys(sorted(found, key=lambda trial: place[_flows_alone(trial)]))
 
 
+def _check_told_apart(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
+    """Raise PlanError for treatments that their engine does not tell apart."""
+    check_told_apart(
+        trial for trial in _different(experiment, factors) if not ENGINES[engine_of(trial)].tells_controllers
+    )
+
+
 class _Watch:
     """Ends a simulation when the descriptor becomes readable, and after the timeout (seconds)."""
 
@@ -295,9 +304,9 @@ def _check(trial: SimulationTrial, experiment: Experiment, *, executes: bool) ->
     check_settings(trial, fabric, experiment.folder, tried[0], executes=executes)
     tilt_of(trial)
     _check_jobs(experiment, trial, tried[0])
-    if is_ns3(trial):
+    if engine_of(trial) == "ns3":
         ns3_installation()
-        _check_quantities(experiment)
+    _check_quantities(experiment, trial.engine)
     for metric, source in _of_flows(experiment):
         if not any(chosen.any() for chosen in _chosen_of(source, trial, tried)):
             raise PlanError(
@@ -319,13 +328,15 @@ def _check_jobs(experiment: Experiment, trial: SimulationTrial, flows: Flows) ->
         raise PlanError("warmup and cooldown go with flows whose starts are given", hint="leave them out")
 
 
-def _check_quantities(experiment: Experiment) -> None:
-    """Raise PlanError for a metric that ns-3 does not count."""
+def _check_quantities(experiment: Experiment, engine: str) -> None:
+    """Raise PlanError for a metric that an engine does not answer."""
+    answers = ENGINES[engine].answers
     for metric, source in sources_of(experiment.metrics, SimulationSource):
-        if source.quantity in NOT_OF_NS3:
+        if source.quantity not in answers:
+            has = ", ".join(name for name in SIMULATION_QUANTITIES if name in answers)
             raise PlanError(
-                f"metric {metric.name}: ns-3 is not asked for {source.quantity}",
-                hint=f'have it in an experiment with engine = "trialwise" alone; ns-3 has no {", ".join(NOT_OF_NS3)}',
+                f'metric {metric.name}: engine = "{engine}" does not say {source.quantity}',
+                hint=f'have it in an experiment with engine = "trialwise" alone; {engine} says {has}',
             )
 
 
@@ -340,10 +351,13 @@ def _sampling(
 
 
 def _engine(trial: SimulationTrial) -> tuple[str, ...]:
-    """Say which ns-3 simulated a trial; nothing for our own simulator."""
-    if not is_ns3(trial):
+    """Say which ns-3 simulated a trial, or that it is an estimate; nothing for our own simulator."""
+    if engine_of(trial) == "ns3":
+        return (f"ns-3 {ns3_installation().version} of {ns3_installation().python}",)
+    if not ENGINES[trial.engine].estimate:
         return ()
-    return (f"ns-3 {ns3_installation().version} of {ns3_installation().python}",)
+    every = f", rates every {trial.rate_interval:g} s" if trial.rate_interval else ""
+    return (f"an estimate by engine {trial.engine}{every}",)
 
 
 def _outcome(task: Task, trial: SimulationTrial, found: Simulated, started: float) -> TrialOutcome:

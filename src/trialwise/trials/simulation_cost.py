@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from trialwise import _core
+from trialwise.experiment.engines import ENGINES
 from trialwise.experiment.quantity import duration_text
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.trials.drawn_flows import Flows
@@ -24,12 +25,12 @@ _ROUTED = 200
 def cost_caution(
     trial: SimulationTrial, fabric: _core.Fabric, lists: Sequence[Flows], expected: float
 ) -> str | None:
-    """Say about how long a trial takes and how much memory if that is much; None otherwise.
+    """Say about how long a trial of packets takes and how much memory if that is much; None otherwise.
 
     `lists` are some of its flow lists, `expected` the mean number of flows.
     """
     sizes = np.concatenate([flows["size_bytes"] for flows in lists])
-    if not len(sizes):
+    if not len(sizes) or ENGINES[trial.engine].estimate:
         return None
     try:
         segment = _core.parse_size(dict(trial.network).get("segment", "1000B"))

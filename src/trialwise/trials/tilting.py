@@ -54,9 +54,9 @@ def tilt_of(trial: SimulationTrial) -> Tilt | None:
             f"no tilt is called {name!r}{did}",
             hint=f"describe it under [tilts.{name}]; `trialwise tilt` writes it",
         )
-    if trial.engine == "ns3":
+    if trial.engine != "trialwise":
         raise PlanError(
-            "ns-3 draws no tilted sizes",
+            f'engine = "{trial.engine}" draws no tilted sizes',
             hint='write engine = "trialwise", or leave the tilt out of the workload',
         )
     if trial.workload.arrivals != "poisson":

@@ -136,7 +136,7 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     assert "the job needs 9 hosts" in refusal(tmp_path, '{ job = "ring-all-reduce:8MB,hosts=9" }')
     assert "unknown job `star`" in refusal(tmp_path, '{ job = "star:8MB" }')
     assert "does not go with a job" in refusal(tmp_path, job, more='warmup = "1ms"')
-    assert "ns-3 is given the starts" in refusal(tmp_path, job, "[metrics.fct]", 'engine = "ns3"')
+    assert 'engine = "ns3" is given the starts' in refusal(tmp_path, job, "[metrics.fct]", 'engine = "ns3"')
     assert "does not go with flows" in refusal(tmp_path, '{ job = "ring-all-reduce:8MB", flows = "x" }')
     assert "sobol" in refusal(tmp_path, '{ job = "ring-all-reduce:8MB", sampling = "sobol" }')
     (tmp_path / "round.csv").write_text(

@@ -40,7 +40,7 @@ def document(found: SimulateDocument) -> Document:
         *(Note((caution,), "warning") for caution in found.cautions),
         *(Note(_job(each, f"/jobs/{at}")) for at, each in enumerate(found.jobs[:_JOBS])),
         _times(found.classes),
-        Note(_packets(found)),
+        *([Note(_packets(found))] if found.totals else []),
     )
     verdict = Verdict("plain", (*_what(found), f"{flows}, ", lasted))
     return Document("simulate", verdict, evidence, tuple(_cost(found)))
@@ -117,10 +117,11 @@ def _packets(found: SimulateDocument) -> Text:
 
 
 def _cost(found: SimulateDocument) -> Iterator[Block]:
+    took, start = (_seconds(found, key) for key in ("seconds", "start_seconds"))
+    if not found.totals:
+        yield Note(("rates of all flows in ", took, ", after ", start, " for the network and the flow list"))
+        return
     where = " of ns-3's Simulator::Run" if found.engine == "ns3" else ""
-    took, start = (
-        Number(getattr(found, key), f"/{key}", "s", digits=3) for key in ("seconds", "start_seconds")
-    )
     pace = Number(found.hops_per_second / 1e6, digits=3)
     yield Note(
         (
@@ -128,3 +129,7 @@ def _cost(found: SimulateDocument) -> Iterator[Block]:
             " million packet-hops/s), after ", start, " for the network and the flow list",
         )
     )  # fmt: skip
+
+
+def _seconds(found: SimulateDocument, key: str) -> Number:
+    return Number(getattr(found, key), f"/{key}", "s", digits=3)

@@ -3,41 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from trialwise import _core
 from trialwise.experiment.simulation import SimulationTrial
+from trialwise.trials.flow_results import FlowResult, Integers
 from trialwise.trials.ns3.process import ns3_process
 from trialwise.trials.ns3.request import ns3_request, ns3_settings
-
-Integers = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Ns3Result:
-    """Results of ns-3, under the names of `_core.SimulationResult` where they mean the same.
-
-    `fct_ps` (−1 for a flow that did not finish) and `ideal_ps` have shape (flows,). In `totals`, `dropped_buffer` covers all ports,
-    `marks` those of switches. `seconds` is the processor time of Simulator::Run.
-    """
-
-    flows: Mapping[str, Integers]
-    fct_ps: Integers
-    ideal_ps: Integers
-    totals: dict[str, int]
-    end_ps: int
-    seconds: float
-    series: None = None
-
-    def csv(self) -> str:
-        """Return the flows as comma-separated values: flow_id, src, dst, size_bytes, start_ns, fct_ns (empty if it did not finish)."""
-        first, *lines = _core.format_flows(dict(self.flows)).splitlines()
-        times = ("" if time < 0 else str(time // 1000) for time in self.fct_ps.tolist())
-        return "\n".join([f"{first},fct_ns", *map(",".join, zip(lines, times, strict=True))]) + "\n"
 
 
 def simulate_ns3(
@@ -46,7 +20,7 @@ def simulate_ns3(
     flows: Mapping[str, Integers],
     seed: int,
     cancel: int | None = None,
-) -> Ns3Result:
+) -> FlowResult:
     """Simulate a flow list with ns-3.
 
     Parameters
@@ -74,10 +48,10 @@ def simulate_ns3(
         answer = ns3_process().simulate(request, timeout=trial.timeout, cancel=cancel)
     else:
         answer = _nothing(fabric)
-    return Ns3Result(
+    return FlowResult(
         flows=flows,
         fct_ps=np.array(answer["completion"], dtype=np.int64),
-        ideal_ps=ideal_times(fabric, flows),
+        ideal_ps=fabric.ideal_times(dict(flows)),
         totals=_totals(fabric, answer),
         end_ps=answer["end"],
         seconds=answer["seconds"],
@@ -89,11 +63,6 @@ def _nothing(fabric: _core.Fabric) -> Mapping[str, Any]:
     ports = [0] * (2 * len(fabric.links))
     counts = {"events": 0, "resent": 0, "end": 0, "seconds": 0.0}
     return {"completion": [], "sent": ports, "drops": ports, "marks": ports} | counts
-
-
-def ideal_times(fabric: _core.Fabric, flows: Mapping[str, Integers]) -> Integers:
-    """Return the approximate time of each flow alone in picoseconds, shape (flows,), as our own engine computes it in advance."""
-    return _core.simulate(fabric, dict(flows), controller="dctcp", network=(("stop", "1ps"),)).ideal_ps
 
 
 def _totals(fabric: _core.Fabric, answer: Mapping[str, Any]) -> dict[str, int]:
