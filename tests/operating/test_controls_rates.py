@@ -1,0 +1,61 @@
+"""How often intervals with control variates hold, with a good engine and with one that says nothing of the trials.
+
+Lists of Poisson flows over two links in a row, first come first served: the good engine knows the first one only, and takes it for a
+fifth faster; the worthless one has the times of other lists. Means of the controls come from lists of their own.
+"""
+
+import numpy as np
+import pytest
+
+from binomial import least
+from trialwise import statistics as st
+
+pytestmark = pytest.mark.operating
+FLOWS, LISTS, KNOWN, REPETITIONS = 40, 200, 1000, 150
+
+
+def served(arrivals, services):
+    """Leave times of flows that a link serves in turn, shape (lists, flows)."""
+    leaves = np.empty_like(arrivals)
+    free = np.zeros(len(arrivals))
+    for flow in range(arrivals.shape[1]):
+        free = np.maximum(arrivals[:, flow], free) + services[:, flow]
+        leaves[:, flow] = free
+    return leaves
+
+
+def drawn(random, lists):
+    """Completion times of lists, true and by the engine, each with as many flows: shape (lists, flows)."""
+    arrivals = np.cumsum(random.exponential(1, (lists, FLOWS)), axis=1)
+    services = 0.6 * random.lognormal(-0.5, 1, (lists, FLOWS))
+    first = served(arrivals, services)
+    return served(first, 0.8 * services) - arrivals, served(arrivals, services / 1.2) - arrivals
+
+
+@pytest.mark.parametrize("percentile", [None, 90.0])
+@pytest.mark.parametrize("worthless", [False, True])
+def test_intervals_hold_whatever_the_engine_says(percentile, worthless):
+    random = np.random.default_rng(31)
+
+    def statistic(samples):
+        return samples.mean() if percentile is None else np.percentile(samples, percentile)
+
+    truth = statistic(drawn(random, 40_000)[0])
+    level = statistic(drawn(random, 4000)[1])
+    held, gains = 0, []
+    for _ in range(REPETITIONS):
+        times, engine = drawn(random, LISTS + KNOWN)
+        if worthless:
+            engine = np.roll(engine, 1, axis=0)
+        own = (engine - level if percentile is None else (engine > level) - (1 - percentile / 100)).sum(
+            axis=1
+        )
+        trials, x, mean = list(times[:LISTS]), own[:LISTS], own[LISTS:].mean()
+        if percentile is None:
+            found = st.control_variates(st.pooled_influence(trials), x, mean, surrogate_trials=KNOWN)
+        else:
+            found = st.control_variates_quantile(trials, percentile, x, mean, surrogate_trials=KNOWN)
+        held += found.controlled.low <= truth <= found.controlled.high
+        gains.append(found.gain)
+    assert held / REPETITIONS >= least(0.95, REPETITIONS)
+    assert (0.95 < np.median(gains) < 1.05) if worthless else (np.median(gains) > 2)
