@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from collections import Counter
 from pathlib import Path
@@ -25,6 +26,15 @@ def test_every_page_is_in_the_table_of_contents_once():
 def test_no_link_leads_nowhere(folder: Path):
     dead = {page.name: list(SITE["dead_links"](page)) for page in IN_MARKDOWN if page.parent == folder}
     assert {name: links for name, links in dead.items() if links} == {}
+
+
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs/contributors").glob("*.md")), ids=lambda page: page.stem
+)
+def test_paths_that_contributors_are_sent_to_are_there(page: Path):
+    named = re.findall(r"`([a-z0-9_./-]+(?:/|/[a-z_-]+|\.py|\.rs|\.toml))`", page.read_text())
+    places = (ROOT, ROOT / "src/trialwise")
+    assert [name for name in named if not any((place / name).exists() for place in places)] == []
 
 
 def test_headings_go_down_by_one_level():
