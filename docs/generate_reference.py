@@ -293,7 +293,7 @@ def _wrapped(head: str, words: str) -> list[str]:
     own = words.partition("\nRaises\n")[0].split()
     indent = " " * (len(head) - len(head.lstrip()) + 2)
     return wrap(
-        head + " ".join(own), 158, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        head + " ".join(own), 118, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
 
 
