@@ -19,6 +19,9 @@ from trialwise.analysis.trial_set import LEVELS, PRINTED, Level, by_treatment, s
 from trialwise.arrays import Array
 from trialwise.numbers import counted
 
+_PART = 1 << 16
+"""Names that are compared together."""
+
 
 @dataclass(frozen=True, slots=True)
 class Units:
@@ -147,8 +150,16 @@ def count_of(names: pl.Series) -> int:
     """Count the units with these names; names that are all the same, or rise from row to row, need no search."""
     if _is_constant(names):
         return min(len(names), 1)
-    is_rising = names.dtype.is_integer() and bool((names.slice(1) > names.head(-1)).all())
-    return len(names) if is_rising and not names.null_count() else names.n_unique()
+    return len(names) if _is_rising(names) else names.n_unique()
+
+
+def _is_rising(names: pl.Series) -> bool:
+    """Return True for whole numbers of which each is larger than the one before; a part is compared while it is in the cache."""
+    if not names.dtype.is_integer() or names.null_count():
+        return False
+    cells = names.to_numpy()
+    parts = (cells[begin : begin + _PART + 1] for begin in range(0, len(cells), _PART))
+    return all(bool((part[1:] > part[:-1]).all()) for part in parts)
 
 
 def _is_constant(names: pl.Series) -> bool:

@@ -32,6 +32,8 @@ NUMBERED = {
     "seconds": pl.Float64(),
 }
 """The columns of a set whose units are numbered: equal numbers of a level mean the same unit, in this set alone."""
+_NUMBERED = frozenset({"process", "trial"})
+"""Levels of many units, whose names have numbers."""
 
 _NAMED = ("metric", "treatment", *LEVELS, "round")
 """Columns of names."""
@@ -306,7 +308,9 @@ def _joined(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
 def _has_only(column: pl.Series, value: object) -> bool:
     if value is None:
         return column.null_count() == len(column)
-    return not column.null_count() and cast("Any", column.min()) == cast("Any", column.max()) == value
+    if column.null_count() or column[-1] != value:
+        return False
+    return cast("Any", column.min()) == cast("Any", column.max()) == value
 
 
 def _alone(column: pl.Expr) -> pl.Series:
@@ -347,7 +351,7 @@ def _numbered_frame(trials: Trials, known: dict[object, int]) -> pl.DataFrame:
         "metric": trials.metric.written(),
         "treatment": trials.treatment.written(),
         "value": values,
-        **{level: names.coded(known) for level, names in trials.units.items()},
+        **{level: names.coded(known) for level, names in trials.units.items() if level not in _NUMBERED},
         "process": processes,
         "trial": processes if trial is process else trial.numbered(known),
         "seconds": values if trials.seconds is trials.values else _known(trials.seconds),

@@ -6,21 +6,28 @@ from array import array
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
+import numpy as np
 from pydantic import BaseModel, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from trialwise.errors import AnalysisError
-from trialwise.readers.long_lists import LongList
+from trialwise.readers.long_lists import LongList, Numbers
+
+
+def _kept(numbers: Numbers) -> array[float]:
+    kept = array("d")
+    kept.frombytes(numbers.values.view(np.uint8).data)
+    return kept
 
 
 def _floats(told: Any, check: ValidatorFunctionWrapHandler) -> Any:  # noqa: ANN401  any JSON
     if isinstance(told, LongList) and (found := told.numbers) is not None and not found.nulls:
-        return array("d", found.values.tobytes())
+        return _kept(found)
     return check(told)
 
 
 def _maybe_wholes(told: Any, check: ValidatorFunctionWrapHandler) -> Any:  # noqa: ANN401  any JSON
     if isinstance(told, LongList) and (found := told.numbers) is not None and found.are_whole:
-        return array("d", found.values.tobytes())
+        return _kept(found)
     return check(told)
 
 

@@ -7,6 +7,7 @@ the next, and writes no times of day.
 from __future__ import annotations
 
 import csv
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isnan
@@ -81,6 +82,8 @@ def _add_runs(found: Found, result: Result, treatment: Mapping[str, str], where:
 
 
 def _array(values: Sequence[float] | None) -> npt.NDArray[np.float64]:
+    if isinstance(values, array):
+        return np.frombuffer(values)
     return np.array([] if values is None else values, np.float64)
 
 

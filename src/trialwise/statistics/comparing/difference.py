@@ -117,7 +117,7 @@ def difference(
     first, second = as_values(a, "a", minimum=2), as_values(b, "b", minimum=2)
     pair = Pair.of(first, second)
     shift = shift_between(second, first, level)
-    deviations = _deviation(first, pair), _deviation(second, pair)
+    deviations = _deviation(first, pair, pair.a), _deviation(second, pair, pair.b)
     return _judged(_Sides(pair, pair, pair.n, deviations), shift, level, allowed, judged)
 
 
@@ -321,9 +321,10 @@ def _judged(
     )
 
 
-def _deviation(values: Array, pair: Pair) -> float:
+def _deviation(values: Array, pair: Pair, known: Moments) -> float:
     """Return the standard deviation of a sample alone, whatever variance the pair assumes for it."""
-    return pair.unscaled(float(Moments.of(np.ldexp(values, -pair.exponent)).variance) ** 0.5)
+    own = Moments.of(np.ldexp(values, -pair.exponent)) if pair.shared else known
+    return pair.unscaled(float(own.variance) ** 0.5)
 
 
 def _in_units(margin: Margin | None, mean: float) -> float | None:
