@@ -25,7 +25,7 @@ from trialwise.measurement.inherited import STATED
 from trialwise.measurement.masking import Masks
 from trialwise.trials.marked import MARKER
 
-SECRET = "Tr0ub4dor&3 x"  # noqa: S105 nobody's
+SECRET = "Tr0ub4dor&3 x, longer than what masks it"  # noqa: S105 nobody's
 FORMS = [
     SECRET.encode(),
     urllib.parse.quote(SECRET, safe="").encode(),

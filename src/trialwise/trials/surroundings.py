@@ -126,7 +126,10 @@ class _MaskedRun:
         self._run = run
         if hasattr(run, "stdout"):
             whole = cast("CommandResult", run)
-            self.stdout = masks.masked(whole.stdout, cut=whole.stdout_total > len(whole.stdout))
+            is_cut = whole.stdout_total > len(whole.stdout)
+            self.stdout = masks.masked(whole.stdout, cut=is_cut)
+            if not is_cut:  # a mask may be shorter than what it hides
+                self.stdout_total = min(whole.stdout_total, len(self.stdout))
         self.stderr = masks.masked(run.stderr, cut=True)
 
     def __getattr__(self, name: str) -> object:

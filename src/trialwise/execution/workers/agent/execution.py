@@ -106,6 +106,8 @@ class Execution:
                     self.masks.masked(bytes(data), cut=total > len(data))
                     for data, total in zip(outputs.kept, outputs.totals)
                 ]
+                if outputs.totals[0] <= len(outputs.kept[0]):  # a mask may be shorter than what it hides
+                    report["stdout_total"] = min(report["stdout_total"], len(kept[0]))
                 self.body += b"".join(kept)
                 self.head["sizes"] = [len(output) for output in kept]
                 self.head["files"] = [
