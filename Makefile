@@ -21,6 +21,8 @@ QUICHE := src/trialwise/schemes/library/quiche/Cargo.toml
 # The program of an end of a real path, which is sent there: static, so that it runs on any Linux of this architecture.
 TRIPLE := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 END := $(if $(findstring linux-gnu,$(TRIPLE)),src/trialwise/execution/ends/trialwise-end.$(shell uname -m))
+# Whether a wheel in dist/ has the compiled part of these very sources; optional parts are in no wheel.
+FITS = test -z "$(BUILT)" && $(PYTHON) packaging/fitting.py check
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h' -o -name '*.o') Cargo.toml Cargo.lock
 
 .PHONY: setup FORCE demo test test-system lint lint-python lint-rust check-python check-rust bench soak fuzz mutants portable test-lowest deny coverage docs schemas install-c wheel clean
@@ -30,8 +32,8 @@ setup: .venv/.core $(END) $(NS3)
 .venv/.python: pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "make: no $(PYTHON); install Python 3.11 or newer, or say which: make PYTHON=/path/to/python3"; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: $(PYTHON) is older than 3.11; say which to use: make PYTHON=python3.12"; exit 2; }
-	@command -v cargo >/dev/null || { echo "make: no cargo; install a Rust toolchain (https://rustup.rs or your distribution's rustc and cargo, 1.88 or newer)"; exit 2; }
-	@command -v cc >/dev/null || { echo "make: no C compiler (cc); install gcc or clang"; exit 2; }
+	@$(FITS) || command -v cargo >/dev/null || { echo "make: no cargo; install a Rust toolchain (https://rustup.rs or your distribution's rustc and cargo, 1.88 or newer)"; exit 2; }
+	@$(FITS) || command -v cc >/dev/null || { echo "make: no C compiler (cc); install gcc or clang"; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt maturin
 	$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; print("\n".join(p["dependencies"] + p["optional-dependencies"]["dev"]))' > .venv/requirements.txt
@@ -42,7 +44,8 @@ setup: .venv/.core $(END) $(NS3)
 	@echo '$(strip $(FEATURES))' | cmp --silent - $@ || echo '$(strip $(FEATURES))' > $@
 
 .venv/.core: .venv/.python .venv/.features $(RUST_SOURCES)
-	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --release --locked --features "pyo3/extension-module $(BUILT)"
+	if $(FITS); then $(BIN)/python packaging/fitting.py take; \
+	else VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --release --locked --features "pyo3/extension-module $(BUILT)"; fi
 	@touch $@
 
 src/trialwise/execution/ends/trialwise-end.%: .venv/.features $(RUST_SOURCES)
@@ -53,6 +56,7 @@ src/trialwise/execution/ends/trialwise-end.%: .venv/.features $(RUST_SOURCES)
 # has no optional part. packaging/release.py checks what is in it, packaging/room.sh tries it in a Debian without compilers.
 wheel: .venv/.python $(END)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'maturin[zig]'
+	$(PYTHON) packaging/fitting.py digest > src/trialwise/_core.sources
 	VIRTUAL_ENV=$(CURDIR)/.venv CARGO_TARGET_DIR=target/wheel $(BIN)/maturin build --quiet --release --locked --zig --compatibility manylinux_2_28 --out dist
 	$(BIN)/maturin sdist --quiet --out dist
 	$(BIN)/python packaging/release.py wheel dist
