@@ -112,7 +112,9 @@ def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     for process in running:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 def unnamed(page: Chromium) -> list[str]:
@@ -183,7 +185,7 @@ def test_an_experiment_that_begins_is_killed_goes_on_and_ends(
         server.send_signal(signal.SIGINT)
         page.until("document.getElementById('connection').textContent", lambda text: "lost" in text)
     assert server.wait(timeout=60) == 0
-    assert server.communicate()[0] == "Ctrl-C ends the page; runs go on\n"
+    assert server.stdout.read() == "Ctrl-C ends the page; runs go on\n"
 
 
 def _can_be_read_by_everybody(page: Chromium) -> None:

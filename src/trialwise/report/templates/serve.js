@@ -31,7 +31,7 @@
       if (!this.drawn) {
         this.drawn = made("div");
         this.words = made("div", { class: "words-of-part" });
-        this.append(this.drawn, this.words);
+        this.replaceChildren(this.drawn, this.words);
       }
       this.draw(data);
       if (!("brief" in this.dataset)) replaceContent(this.words, html);
