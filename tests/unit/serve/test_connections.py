@@ -71,7 +71,7 @@ def test_a_page_that_takes_nothing_is_let_go(page: Serving, monkeypatch: pytest.
     """It asks again and again over one connection, and reads nothing until the kernel's buffers are full."""
     monkeypatch.setattr(connections, "PATIENCE", 0.5)
     request = f"GET /{TOKEN}/static/serve.js HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-    with connected(page, patience=30) as connection:
+    with connected(page, patience=200) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         with pytest.raises((ConnectionResetError, BrokenPipeError)):
             _flood(connection, request * 100)
