@@ -30,7 +30,7 @@ __all__ = [
     "controller_parameters",
     "controllers",
     "cut_trace",
-    "differences_up_to",
+    "differences_at",
     "elements",
     "expected_flows",
     "features",
@@ -54,6 +54,7 @@ __all__ = [
     "parse_quantity",
     "parse_size",
     "parse_trace",
+    "part_means",
     "path_controllers",
     "read_flow_list",
     "read_packet_log",
@@ -207,7 +208,10 @@ def slope_order_statistics(
     x: NDArray[np.float64], y: NDArray[np.float64], ranks: Sequence[int]
 ) -> NDArray[np.float64]: ...
 def inversions(values: NDArray[np.float64]) -> int: ...
-def differences_up_to(first: NDArray[np.float64], second: NDArray[np.float64], bound: float) -> int: ...
+def differences_at(
+    first: NDArray[np.float64], second: NDArray[np.float64], ranks: Sequence[int]
+) -> NDArray[np.float64]: ...
+def part_means(values: NDArray[np.float64], bounds: NDArray[np.int64]) -> NDArray[np.float64]: ...
 
 # Path, begin, end, length, and of each block after the first one its first entry and where that begins.
 _LongList: TypeAlias = tuple[tuple[str | int, ...], int, int, int, list[tuple[int, int]]]

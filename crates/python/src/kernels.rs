@@ -13,7 +13,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(window_percentiles, module)?)?;
     module.add_function(wrap_pyfunction!(slope_order_statistics, module)?)?;
     module.add_function(wrap_pyfunction!(inversions, module)?)?;
-    module.add_function(wrap_pyfunction!(differences_up_to, module)?)?;
+    module.add_function(wrap_pyfunction!(differences_at, module)?)?;
+    module.add_function(wrap_pyfunction!(part_means, module)?)?;
     module.add_function(wrap_pyfunction!(lag_product_exceedances, module)?)?;
     module.add_function(wrap_pyfunction!(score_exceedances, module)?)?;
     module.add_function(wrap_pyfunction!(term_exceedances, module)?)
@@ -86,20 +87,38 @@ fn inversions(py: Python<'_>, values: PyReadonlyArray1<'_, f64>) -> PyResult<u64
     Ok(py.detach(|| kernels::inversions(values)))
 }
 
-/// How many differences `first - second` of samples in ascending order are not above `bound`.
+/// The differences `first - second` of the given ranks (from 1), of samples in ascending order.
 #[entry]
 #[pyfunction]
-fn differences_up_to(
-    py: Python<'_>,
-    first: PyReadonlyArray1<'_, f64>,
-    second: PyReadonlyArray1<'_, f64>,
-    bound: f64,
-) -> PyResult<u64> {
+fn differences_at<'py>(
+    py: Python<'py>,
+    first: PyReadonlyArray1<'py, f64>,
+    second: PyReadonlyArray1<'py, f64>,
+    ranks: Vec<Whole>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let (first, second) = (finite("first", first.as_slice()?)?, finite("second", second.as_slice()?)?);
     if !first.is_sorted() || !second.is_sorted() {
         return Err(PyValueError::new_err("the values of a sample are not in ascending order"));
     }
-    Ok(py.detach(|| kernels::differences_up_to(first, second, bound)))
+    let ranks = wholes("a rank", ranks, 1..=u64::MAX)?;
+    let found = py.detach(|| kernels::differences_at(first, second, &ranks));
+    Ok(found.ok_or_else(|| PyValueError::new_err("a rank is beyond the pairs"))?.into_pyarray(py))
+}
+
+/// The mean of each part of values, which lie between two of the bounds: its sum is rounded once; NaN where there is none.
+#[entry]
+#[pyfunction]
+fn part_means<'py>(
+    py: Python<'py>,
+    values: PyReadonlyArray1<'py, f64>,
+    bounds: PyReadonlyArray1<'py, i64>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let (values, bounds) = (values.as_slice()?, bounds.as_slice()?);
+    let wrong = || PyValueError::new_err("the bounds do not ascend within the values");
+    let bounds: Vec<usize> =
+        bounds.iter().map(|bound| usize::try_from(*bound)).collect::<Result<_, _>>().map_err(|_| wrong())?;
+    let found = py.detach(|| kernels::part_means(values, &bounds));
+    Ok(found.ok_or_else(wrong)?.into_pyarray(py))
 }
 
 /// In how many orders `|sum of products of neighbours + offset| >= threshold`, and of how many: all orders when

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -142,11 +143,21 @@ def test_trials_of_one_process_have_its_number() -> None:
     assert (table["process"].n_unique(), table["trial"].n_unique()) == (1, 2)
 
 
-def test_differences_are_counted_as_the_search_of_each_value_counts_them() -> None:
-    rng = np.random.default_rng(2)
-    for sizes in ((1, 1), (1, 50), (40, 7), (300, 300)):
-        x, y = (np.sort(rng.integers(0, 50, size) / 7) for size in sizes)
-        for bound in (-9.0, -1 / 7, 0.0, 1 / 7, 0.3, 9.0):
-            assert _core.differences_up_to(x, y, bound) == (y >= (x[:, None] - bound)).sum()
-    with pytest.raises(ValueError, match="ascending"):
-        _core.differences_up_to(np.array([2.0, 1.0]), np.array([1.0]), 0.0)
+def test_means_of_parts_have_the_sums_of_python() -> None:
+    """`math.fsum` rounds once, whatever cancels; beyond the range of doubles there is none."""
+    rng = np.random.default_rng(3)
+    parts = [
+        rng.normal(size=length) * 2.0 ** rng.integers(-60, 60, length) for length in rng.integers(1, 30, 400)
+    ]
+    parts += [
+        np.array(own)
+        for own in ([0.1] * 10, [1e16, 1.0, -1e16], [2.0**53, 1.0, 1e-300], [-0.0], [5e-324] * 3)
+    ]
+    bounds = np.cumsum([0, *map(len, parts)])
+    found = _core.part_means(np.concatenate(parts), bounds)
+    assert found.tolist() == [math.fsum(own) / len(own) for own in parts]
+    beyond = _core.part_means(np.array([1.0, np.inf, np.nan, 1e308, 1e308]), np.array([0, 2, 3, 5, 5]))
+    assert np.isnan(beyond).all()
+    for wrong in ([1, 0], [0, 6], [-1, 1]):
+        with pytest.raises(ValueError, match="bounds"):
+            _core.part_means(np.ones(5), np.array(wrong))

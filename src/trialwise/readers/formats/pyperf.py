@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import pairwise
 from math import isfinite, nan
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, Field
 
+from trialwise import _core
 from trialwise.readers.appended import documents_apart
 from trialwise.readers.blocks import Ragged
 from trialwise.readers.content import Content
@@ -168,7 +168,7 @@ def _add_columns(
     starts, ends = _spans(common, columns, runs)
     found.add_block(
         metric,
-        [mean(of_values.inner[begin:end].tolist()) for begin, end in pairwise(bounds.tolist())],
+        _core.part_means(of_values.inner, bounds),
         unit,
         better,
         treatments=[{"benchmark": common.get("name") or number + 1}],

@@ -14,9 +14,8 @@ from trialwise.statistics.checks import Array
 
 MAX_EXACT = 50
 """Largest sample size for which ranks come from the exact distribution of Mann and Whitney's U."""
-_MAX_CANDIDATES = 4_000
-_SKETCH = 24
-"""Number of values of each sample that represent all of them for an initial guess."""
+_MAX_BUILT = 4_000
+"""Differences that are built, all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,70 +102,8 @@ def _rank_sums(m: int, n: int) -> Array:
 
 def _differences(x: Array, y: Array, wanted: list[int]) -> list[float]:
     """Return the differences x - y of these ranks (from 1), both samples sorted, without building all of them if many."""
-    if x.size * y.size <= _MAX_CANDIDATES:
-        places = [rank - 1 for rank in wanted]
-        made = np.partition(np.subtract.outer(x, y).ravel(), places)
-        return [float(made[place]) for place in places]
-    found: dict[int, float] = {}
-    sketch = np.sort(np.subtract.outer(_thinned(x), _thinned(y)).ravel())
-    for rank in wanted:
-        if rank not in found:
-            # The middle ranks are neighbours: a bracket found for one mostly contains the other.
-            ranks = [rank, *([rank + 1] if rank + 1 in wanted else [])]
-            found |= _found(x, y, ranks, float(sketch[(rank - 1) * sketch.size // (x.size * y.size)]))
-    return [found[rank] for rank in wanted]
-
-
-def _thinned(ordered: Array) -> Array:
-    step = -(-ordered.size // _SKETCH)
-    return ordered[step // 2 :: step]
-
-
-def _found(x: Array, y: Array, ranks: list[int], guess: float) -> dict[int, float]:
-    """Return the difference of the first rank, and those of the other ranks in the same bracket.
-
-    Narrow a bracket of values, by alternating interpolation and bisection, until few differences lie in it; select among these.
-    """
-    low, high = float(x[0] - y[-1]), float(x[-1] - y[0])
-    if low == high:
-        return dict.fromkeys(ranks, low)
-    # The bracket is open below, so start well below: rounding must not exclude the smallest difference.
-    low -= high - low
-    rank, below, upto, turn = ranks[0], 0, x.size * y.size, 0
-    while upto - below > _MAX_CANDIDATES:
-        middle = guess if low < guess < high else low + (high - low) / 2
-        if not low < middle < high:
-            return {rank: high}
-        count = _count(x, y, middle)
-        if count >= rank:
-            high, upto = middle, count
-        else:
-            low, below = middle, count
-        turn += 1
-        guess = _interpolated(low, high, below, upto, rank) if turn % 3 else low + (high - low) / 2
-    inside = [other for other in ranks if other <= upto]
-    picked = _within(x, y, low, high, [other - below for other in inside])
-    return dict(zip(inside, picked, strict=True))
-
-
-def _interpolated(low: float, high: float, below: int, upto: int, rank: int) -> float:
-    """Return a value just beyond the rank, on the side with more differences, so that the next bracket is small."""
-    beyond = _MAX_CANDIDATES // 3
-    aim = rank - below + (beyond if upto - rank > rank - below else -beyond)
-    return low + (high - low) * aim / (upto - below)
-
-
-def _count(x: Array, y: Array, bound: float) -> int:
-    """Count the differences up to a bound; search and selection compare the same sums."""
-    return _core.differences_up_to(x, y, bound)
-
-
-def _within(x: Array, y: Array, low: float, high: float, ranks: list[int]) -> list[float]:
-    begin = np.searchsorted(y, x - high, side="left")
-    end = np.searchsorted(y, x - low, side="left")
-    lengths = end - begin
-    owners = np.repeat(np.arange(x.size), lengths)
-    offsets = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    places = [rank - 1 for rank in ranks]
-    made = np.partition(x[owners] - y[begin[owners] + offsets], places)
+    if x.size * y.size > _MAX_BUILT:
+        return _core.differences_at(x, y, wanted).tolist()
+    places = [rank - 1 for rank in wanted]
+    made = np.partition(np.subtract.outer(x, y).ravel(), places)
     return [float(made[place]) for place in places]
