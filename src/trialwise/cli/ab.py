@@ -270,7 +270,6 @@ def _show(
     from trialwise.report.render import markdown as in_markdown
 
     told, content = _documents(found)
-    exports.write(export, found, told, content)
     if markdown is not None and markdown != STANDARD:
         write_text(markdown, in_markdown.markdown(told))
         stderr_console().print(f"wrote {markdown}", markup=False)
@@ -280,6 +279,7 @@ def _show(
         print_data(in_markdown.markdown(told))
     else:
         say_document(told)
+    exports.write(export, found, told, content)
 
 
 def _documents(found: VersionsResult | SuiteResult) -> tuple[Document, Callable[[], Mapping[str, object]]]:

@@ -33,7 +33,10 @@ _LONGEST = 28
 """Cells of a command in a sentence; a longer one loses its middle."""
 _FAST = 0.005
 """Seconds below which the start of a process is much of what is measured."""
-_FAILS = "a trial fails where its command does not end with 0; where that is meant, write 'command || true'"
+_FAILS = (
+    "a trial fails where its command does not end with 0 ('command || true' lets it) or prints more than 64 MiB "
+    "('command > /dev/null' drops it)"
+)
 _TOO_FAST = "under 5 ms, the start of a process is much of the time: what the commands do themselves may differ by more than that"
 
 
@@ -103,7 +106,8 @@ def _ranked(judged: Sequence[_Judged], first: Name) -> Text:
     for one in others:
         groups.setdefault(_group(one), []).append(one.name)
     lists = [(f"{title}: ", *joined(names)) for title, names in groups.items()]
-    head = _told(best, first) if _is_better(best) else ("None is shown to be better than ", first)
+    better = "faster" if _is_time(best) else "better"
+    head = _told(best, first) if _is_better(best) else (f"None is shown to be {better} than ", first)
     return (*joined([head, *lists], "; "), ".")
 
 
