@@ -27,7 +27,7 @@ def serve(
 ) -> int:
     r"""Show experiments on a local page, while they run and after: progress, intervals, order, failures, claims.
 
-    The page is read-only, and is there for this machine alone, at an address with a secret. It costs a run less than 1 %, and
+    The page is read-only, and is there for this machine alone, at an address with a secret. It takes about 1 % of a core, and
     sleeps while nothing comes. Ctrl-C ends it; runs go on.
 
     For example:
