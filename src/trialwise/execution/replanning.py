@@ -131,7 +131,7 @@ def _anew(experiment: Experiment, ledger: Ledger, before: str | None) -> Step:
     if before is None and (dropped := _stays([row for row in begun if not experiment.includes(row.factors)])):
         words.append(dropped)
     meta |= {CLOSED: str(closed)}
-    if before is not None:
+    if before is not None and closed:
         meta |= {APART: str(closed), FILE_OF_SERIES.format(closed): before}
     return Step(further, withdrawn, meta, text="; ".join(words))
 
