@@ -37,6 +37,21 @@ def test_paths_that_contributors_are_sent_to_are_there(page: Path):
     assert [name for name in named if not any((place / name).exists() for place in places)] == []
 
 
+def included(page: Path) -> list[Path]:
+    """The files that directives of a page show."""
+    text = page.read_text()
+    screens = re.findall(r"^```\{screen\} (.*)$", text, re.MULTILINE)
+    files = re.findall(r"^```\{literalinclude\} (.*)$", text, re.MULTILINE)
+    return [ROOT / f"tests/golden/gallery/{name}.80.txt" for name in screens] + [
+        page.parent / name for name in files
+    ]
+
+
+@pytest.mark.skipif(not (ROOT / "tests/additions").is_dir(), reason="a copy in which an addition is tried")
+def test_what_pages_show_is_there():
+    assert [path for page in IN_MARKDOWN for path in included(page) if not path.is_file()] == []
+
+
 def test_headings_go_down_by_one_level():
     assert [page for page in IN_MARKDOWN if SITE["skips_a_level"](page)] == []
 
