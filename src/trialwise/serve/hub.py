@@ -275,8 +275,7 @@ class Hub:
 def _parts(found: Quick | Slow | TrialwiseError, level: Level) -> dict[str, Part]:
     if not isinstance(found, TrialwiseError):
         return found.parts
-    names = parts.QUICK[:1] if level == "quick" else parts.SLOW[-1:]
-    return dict.fromkeys(names, parts.refusal(found))
+    return dict.fromkeys(parts.QUICK if level == "quick" else parts.SLOW, parts.refusal(found))
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from markupsafe import Markup
 
@@ -31,6 +31,7 @@ from trialwise.report.html import environment
 from trialwise.report.render.html import html
 from trialwise.report.units import scale
 from trialwise.serve.places import Place
+from trialwise.store.connection import BusyLedgerError
 from trialwise.store.records import Event
 from trialwise.study.documents import FailureDocument, StoppingDocument
 from trialwise.study.load import opened
@@ -63,6 +64,7 @@ class Part:
 
 
 Parts = dict[str, Part]
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +92,20 @@ def quick(place: Place, known: StoppingDocument | None) -> Quick:
 
 
 def slow(place: Place) -> Slow:
-    """Analyse an experiment as `trialwise analyze` does."""
-    claims = study.awaited_claims(place.path)
-    analysis = study.analyse(place.path, overview=True)
-    verdicts = study.verdict_view(place.path) if analyze.asks_which_is_best(analysis) else None
-    told = analyze.document(analysis, verdicts=verdicts)
-    courses = interval_courses(analysis)
-    finished = analysis.counts.get("finished", 0)
-    parts = {
-        "intervals": Part(
-            rendered(told) + _courses_table(courses),
-            {"courses": _drawn(courses), "trials": finished, "rule": NOT_BY_EYE},
-        ),
-        "claims": _claims(claims),
-    }
-    return Slow(claims, courses, parts)
+    """Analyse an experiment as `trialwise analyze` does; where one part cannot be had, the other can."""
+    claims, told = _or_refused(lambda: _claims(place), None)
+    courses, intervals = _or_refused(lambda: _intervals(place), ())
+    return Slow(claims, courses, {"intervals": intervals, "claims": told})
+
+
+def _or_refused(work: Callable[[], tuple[Answer, Part]], nothing: Answer) -> tuple[Answer, Part]:
+    """Return an answer and its part, or nothing and why there is none."""
+    try:
+        return work()
+    except BusyLedgerError:
+        raise
+    except TrialwiseError as error:
+        return nothing, refusal(error)
 
 
 # Progress
@@ -187,11 +188,22 @@ def failures_html(shown: list[FailureDocument], total: int, failed: int) -> str:
 # Claims and intervals
 
 
-def _claims(found: StoppingDocument | None) -> Part:
+def _claims(place: Place) -> tuple[StoppingDocument | None, Part]:
+    found = study.awaited_claims(place.path)
     if found is None:
         told = Verdict("plain", ("The plan alone decides when this experiment ends; it waits for no claim.",))
-        return Part(rendered(Document("stopping", told)))
-    return Part(rendered(stopping.document(found, found.lifts)))
+        return None, Part(rendered(Document("stopping", told)))
+    return found, Part(rendered(stopping.document(found, found.lifts)))
+
+
+def _intervals(place: Place) -> tuple[tuple[IntervalCourse, ...], Part]:
+    analysis = study.analyse(place.path, overview=True)
+    verdicts = study.verdict_view(place.path) if analyze.asks_which_is_best(analysis) else None
+    courses = interval_courses(analysis)
+    finished = analysis.counts.get("finished", 0)
+    data = {"courses": _drawn(courses), "trials": finished, "rule": NOT_BY_EYE}
+    told = rendered(analyze.document(analysis, verdicts=verdicts))
+    return courses, Part(told + _courses_table(courses), data)
 
 
 def _courses_table(courses: Iterable[IntervalCourse]) -> str:
