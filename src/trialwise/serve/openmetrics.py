@@ -1,4 +1,4 @@
-"""The state of experiments as OpenMetrics (RFC-style text, version 1.0.0), for Prometheus and Grafana."""
+"""The state of experiments as OpenMetrics 1.0.0, for Prometheus and Grafana."""
 
 from __future__ import annotations
 

@@ -175,3 +175,17 @@ def test_nothing_is_written_beside_what_is_read(folder: Path, tmp_path: Path) ->
         for target in (f"e/{key}/trial/1", f"compare?a={key}&b={key}", "history", "metrics"):
             assert asked(page, f"/{TOKEN}/{target}")[0] == 200
     assert seen() == before
+
+
+def test_the_dashboard_asks_for_metrics_that_there_are(page: Serving) -> None:
+    status, _, dashboard = asked(page, f"/{TOKEN}/static/grafana.json")
+    assert status == 200
+    asked_for = {
+        name
+        for panel in json.loads(dashboard)["panels"]
+        for target in panel["targets"]
+        for name in re.findall(r"trialwise_\w+", target["expr"])
+    }
+    told = text_string_to_metric_families(asked(page, f"/{TOKEN}/metrics")[2])
+    assert asked_for <= {family.name for family in told}
+    assert len(asked_for) == 6
