@@ -55,7 +55,7 @@ SCHEMA = {
     "started": pl.Float64,
     "seconds": pl.Float64,
 }
-CONTENTS = dict.fromkeys(("what", "treatment", "round", "sha256"), pl.String)
+CONTENTS: Mapping[str, type[pl.String]] = dict.fromkeys(("what", "treatment", "round", "sha256"), pl.String)
 """What it is of a trial: nothing for the trial itself, metric:NAME for its samples, stdout, stderr, file:NAME; null if not whole."""
 
 _CHANGES_NAMED = 4
