@@ -3,11 +3,11 @@
     .venv/bin/python benches/simulator.py [--ns3]
 
 WebSearch on the dumbbell (20 ms at 30 % of the bottleneck) with each controller, the k=8 fat-tree of 128 hosts (2 ms at 30 % of the
-hosts), the start of fat-trees of 8,192 and 27,648 hosts, two threads beside one, surrogate trials. With --ns3
-(docs/how-to/check-with-ns-3.md says how to have it) DCTCP on the dumbbell's list runs there too, once more in the ns-3 of Debian's
-libns3-dev where that is installed, and Simulator::Run alone is counted. The result is kept in benches/results/simulator.json.
-Bounds: 7 million packet-hops/s, 60 ms, 200 MB for the whole process, `STARTS`, two threads 1.8 times one (which needs two idle
-cores: `load` is that of the machine), a fiftieth of the processor time of ns-3.
+hosts), fat-trees of 1,024 and 8,192 hosts at 400 Gbit/s, the start of fat-trees of 8,192 and 27,648 hosts, two threads beside one,
+surrogate trials. With --ns3 (docs/how-to/check-with-ns-3.md says how to have it) DCTCP on the dumbbell's list runs there too, once
+more in the ns-3 of Debian's libns3-dev where that is installed, and Simulator::Run alone is counted. The result is kept in
+benches/results/simulator.json. Bounds: 7 million packet-hops/s, 60 ms, 200 MB for the whole process, `STARTS`, two threads 1.8 times
+one (which needs two idle cores: `load` is that of the machine), a fiftieth of the processor time of ns-3.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ SEED = 12
 """Gives about 66,000 data packets on the dumbbell."""
 REPETITIONS = 9
 HOPS_PER_SECOND, TRIAL_MS, MEMORY_MB, TWO_THREADS, NS3_RATIO = 7e6, 60, 200, 1.8, 50
+LARGE = ((16, 200, 9e6), (32, 50, 6e6))
+"""Fat-trees of so many ports at 400 Gbit/s, the microseconds for which flows begin, and the packet-hops/s that are asked for."""
 STARTS = ((32, 0.6, 20), (48, 2, 150))
 """Fat-trees of so many ports, and the seconds and MB that their start may take."""
 DUMBBELL, TREE = "dumbbell:10x10,100Gbit/s,1us", "fat-tree:8,100Gbit/s,1us"
@@ -70,6 +72,7 @@ def speed(
     listed: dict[str, np.ndarray],
     controller: str,
     limit_ms: float | None = None,
+    repetitions: int = REPETITIONS,
 ) -> Row:
     """Packet-hops and events for each second of processor time; the bound is of hops, since a hop is fewer than two events."""
 
@@ -77,7 +80,7 @@ def speed(
         return _core.simulate(fabric, listed, controller=controller)
 
     totals = run().totals
-    seconds = processor_time(run)
+    seconds = processor_time(run, repetitions)
     hops, events = totals["hops"] / seconds, totals["events"] / seconds
     return {
         "figure": f"{figure}, {controller}",
@@ -106,6 +109,24 @@ def tree() -> None:
     measured = speed("fat-tree of 128 hosts, 2 ms, 30 %", fabric, flows(fabric, ON_TREE), "hpcc")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(json.dumps([measured, {"figure": "memory of it, with Python", "peak_mb": peak // 1000}]))
+
+
+def on_large() -> Iterator[Row]:
+    """Fat-trees of 1,024 and 8,192 hosts at 400 Gbit/s, each in a process of its own."""
+    for k, microseconds, hops in LARGE:
+        for controller in ("dctcp", "hpcc"):
+            words = [sys.executable, __file__, "--large", str(k), str(microseconds), controller]
+            row = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+            yield row | {"required": f">= {hops:.0f} packet-hops/s", "met": row["packet_hops_per_s"] >= hops}
+
+
+def large(k: int, microseconds: int, controller: str) -> None:
+    """Print the row of one large fat-tree: run by `on_large`."""
+    fabric = _core.Fabric(f"fat-tree:{k},400Gbit/s,1us")
+    listed = flows(fabric, ON_TREE | {"duration_ps": microseconds * 10**6})
+    figure = f"fat-tree of {k**3 // 4} hosts at 400 Gbit/s, {microseconds} us, 30 %"
+    row = speed(figure, fabric, listed, controller, repetitions=3)
+    print(json.dumps(row | {"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000}))
 
 
 def on_starts() -> Iterator[Row]:
@@ -212,7 +233,7 @@ def main() -> None:
     listed = flows(fabric, ON_DUMBBELL)
     rows = [speed("WebSearch, 20 ms, 30 %", fabric, listed, name, TRIAL_MS) for name in CONTROLLERS]
     dctcp = rows[0]
-    rows += [*on_tree(), *on_starts(), two_threads(fabric, listed)]
+    rows += [*on_tree(), *on_large(), *on_starts(), two_threads(fabric, listed)]
     rows.append(surrogate("dumbbell, 20 ms", DUMBBELL, ON_DUMBBELL, 100_000))
     rows.append(surrogate("fat-tree of 16 hosts, 2 ms", "fat-tree:4,100Gbit/s,1us", ON_TREE, 2000))
     rows.append(surrogate("fat-tree of 128 hosts, 2 ms", TREE, ON_TREE, 40))
@@ -224,6 +245,8 @@ def main() -> None:
 if __name__ == "__main__":
     if sys.argv[1:] == ["--tree"]:
         tree()
+    elif sys.argv[1:2] == ["--large"]:
+        large(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
     elif sys.argv[1:2] == ["--start"]:
         start(int(sys.argv[2]))
     else:

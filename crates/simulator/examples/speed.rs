@@ -1,5 +1,5 @@
 //! Prints how fast the simulator is, in processor time: WebSearch on the dumbbell, 20 ms at 30 % of the
-//! bottleneck, for each controller, then a fat-tree of 128 hosts.
+//! bottleneck, for each controller, then fat-trees of 16, 128 and 1,024 hosts.
 //!
 //! `cargo run --release -p trialwise-simulator --example speed [repetitions]`
 #![allow(clippy::print_stdout, reason = "this is what the program is for")]
@@ -32,6 +32,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let tree = Fabric::new("fat-tree:8,100Gbit/s,1us".parse()?)?;
     let flows = websearch(&tree, Pattern::ALL_TO_ALL, Load::Host(0.3), Duration::from_milliseconds(2))?;
     measure("fat-tree of 128 hosts, hpcc", "hpcc", Mode::Clean, &tree, &flows, 1)?;
+    let large = Fabric::new("fat-tree:16,400Gbit/s,1us".parse()?)?;
+    let flows = websearch(&large, Pattern::ALL_TO_ALL, Load::Host(0.3), Duration::from_microseconds(100))?;
+    for name in ["dctcp", "hpcc"] {
+        measure(
+            &format!("fat-tree of 1024 hosts at 400 Gbit/s, {name}"),
+            name,
+            Mode::Clean,
+            &large,
+            &flows,
+            1,
+        )?;
+    }
     println!("peak memory {} MB", peak_memory().unwrap_or(0) / 1000);
     Ok(())
 }

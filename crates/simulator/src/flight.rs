@@ -52,6 +52,7 @@ impl Flight {
         }
         let packet = &packets[id];
         self.first = packet.next_order;
+        packets.fetch(packet.next);
         Some((id, Some((packet.next_arrival, packet.next_order))))
     }
 
