@@ -30,11 +30,13 @@ better = "lower"
 rounds = 6
 """
 WORK = """
+import random
+
 def work(flavour):
     if flavour == "plain":
         print("</pre><script>alert(2)</script>")
         raise ValueError("<b>broke</b>")
-    return {"time": 10.0 + len(flavour)}
+    return {"time": 10.0 + len(flavour) + random.random()}
 """
 
 
