@@ -208,7 +208,8 @@ def _intervals(place: Place) -> tuple[tuple[IntervalCourse, ...], Part]:
 
 def _courses_table(courses: Iterable[IntervalCourse]) -> str:
     """Write the last interval of each course, as text beside the drawing."""
-    rows = [(Name(c.metric), Name(c.treatment), _what(c), str(c.points[-1].n), *_ends(c)) for c in courses]
+    known = ((c, ends) for c in courses if (ends := _ends(c)) is not None)
+    rows = [(Name(c.metric), Name(c.treatment), _what(c), str(c.points[-1].n), *ends) for c, ends in known]
     table = table_of(
         "courses",
         "The last interval of each course",
@@ -224,8 +225,11 @@ def _what(course: IntervalCourse) -> str:
     return f"{what}, two-sided, {course.confidence:g} %"
 
 
-def _ends(course: IntervalCourse) -> tuple[str, str]:
+def _ends(course: IntervalCourse) -> tuple[str, str] | None:
+    """Return the last interval as text, or None if there are too few trials for one."""
     last = course.points[-1]
+    if last.low is None or last.high is None:
+        return None
     size = scale((last.low, last.high), course.unit)
     return size.with_unit(last.low, "down"), size.with_unit(last.high, "up")
 

@@ -114,7 +114,7 @@
     const back = known.map(([n, from]) => `${x(n).toFixed(1)},${y(from).toFixed(1)}`).reverse();
     const svg = made("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: "none", "aria-hidden": "true" }, null, SVG);
     svg.append(made("polygon", { class: "band", points: [...there, ...back].join(" ") }, null, SVG));
-    return [svg, known.length];
+    return svg;
   }
 
   class IntervalCourses extends Part {
@@ -126,19 +126,21 @@
       const nodes = [made("p", { class: "lead" }, `Over ${data.trials.toLocaleString("en")} finished trials.`), made("p", { class: "warning" }, data.rule)];
       const metrics = [...new Set(data.courses.map((course) => course.metric))];
       for (const metric of metrics) {
-        const own = data.courses.filter((course) => course.metric === metric);
+        const all = data.courses.filter((course) => course.metric === metric);
+        const own = all.filter(({ ends }) => ends), few = all.filter(({ ends }) => !ends);
         const grid = made("div", { class: "courses" });
         for (const course of own) {
           const last = course.points[course.points.length - 1];
-          const [svg, known] = band(course, rangeOf([course]));
-          const told = known ? `${course.ends[0]} to ${course.ends[1]} (n = ${last[0]})` : `too few trials for an interval (n = ${last[0]})`;
+          const told = `${course.ends[0]} to ${course.ends[1]} (n = ${last[0]})`;
           const figure = made("figure", { role: "group", "aria-label": `${metric}, ${course.treatment}: ${course.what}: ${told}` });
           const caption = made("figcaption");
           caption.append(made("strong", {}, course.treatment), ` ${told}`);
-          figure.append(svg, made("div", { class: "ends", "aria-hidden": "true" }, `n = ${course.points[0][0]} … ${last[0]}`), caption);
+          figure.append(band(course, rangeOf([course])), made("div", { class: "ends", "aria-hidden": "true" }, `n = ${course.points[0][0]} … ${last[0]}`), caption);
           grid.append(figure);
         }
-        nodes.push(made("h3", {}, `${metric}: ${own[0].what}`), made("p", { class: "lead" }, "Each on its own scale, from the first trials to all; what is beyond the frame is cut off."), grid);
+        nodes.push(made("h3", {}, `${metric}: ${all[0].what}`));
+        if (own.length) nodes.push(made("p", { class: "lead" }, "Each on its own scale, from the first trials to all; what is beyond the frame is cut off."), grid);
+        if (few.length) nodes.push(made("p", { class: "lead" }, `Too few trials yet for an interval: ${few.map(({ treatment, points }) => `${treatment} (n = ${points[points.length - 1][0]})`).join(", ")}.`));
       }
       this.drawn.replaceChildren(...nodes);
     }
