@@ -108,7 +108,7 @@ def main() -> int:
     seen: set[str] = set()
     rows = [*own(), *rows_of("core", project["dependencies"], seen)]
     core = sum(float(str(row["mb"])) for row in rows)
-    for extra in ("print", "zstd", "cluster"):
+    for extra in ("print", "zstd", "serve", "cluster"):
         rows += rows_of(extra, project["optional-dependencies"][extra], set(seen))
     rows.append(
         {

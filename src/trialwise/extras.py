@@ -16,6 +16,7 @@ MODULES = {
         "dask_jobqueue": "dask-jobqueue",
         "cryptography": "cryptography",
     },
+    "serve": {"starlette": "starlette", "uvicorn": "uvicorn"},
 }
 """The modules that each extra of `pyproject.toml` brings, with the packages that hold them."""
 

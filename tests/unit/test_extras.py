@@ -40,6 +40,12 @@ def test_printed_figures_say_which_extra_holds_what_they_need(tmp_path: Path) ->
     assert not (tmp_path / "a.svg").exists()
 
 
+def test_the_page_says_which_extra_holds_what_serves_it(tmp_path: Path) -> None:
+    done = without("serve", "serve", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "pip install 'trialwise[serve]'" in done.stderr
+
+
 def test_a_missing_module_is_named_with_the_extra_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "zstandard" else object())
     with pytest.raises(PlanError, match=r"no zstandard\n.*pip install 'trialwise\[zstd\]'"):

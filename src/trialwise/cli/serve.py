@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import webbrowser
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from cyclopts import Parameter
 from trialwise.cli.auth_tokens import tokens
 from trialwise.cli.text import echo
 from trialwise.errors import TrialwiseError
+from trialwise.extras import require
 from trialwise.numbers import counted
 
 VARIABLE = "TRIALWISE_SERVE_TOKEN"
@@ -53,7 +53,7 @@ def serve(
     open
         Open the page in the browser.
     """
-    _require_server()
+    require("serve", "the page is served by Starlette and uvicorn")
     from trialwise.serve.server import Serving, give_way, new_token, serve
 
     token, _ = tokens(token_file, VARIABLE)
@@ -71,11 +71,3 @@ def serve(
     give_way()
     serve(folders or (Path(),), port, token or new_token(), told)
     return 0
-
-
-def _require_server() -> None:
-    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
-    if missing:
-        raise TrialwiseError(
-            f"the page needs {' and '.join(missing)}: not installed", hint="pip install 'trialwise[serve]'"
-        )
