@@ -18,7 +18,8 @@ def pressed_while_compiled_code_imports(*_: object, **__: object) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _handler():
+def _handler(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["trialwise", "doctor"])
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     hooks = sys.unraisablehook, sys.excepthook
     yield
@@ -53,7 +54,8 @@ def test_control_c_ends_with_130_also_where_it_could_not_be_raised(monkeypatch):
 
 
 SOBOL = """
-import ast, signal, time
+import ast, signal, sys, time
+sys.argv = ["trialwise", "tilt"]
 from scipy.stats import qmc
 from trialwise.cli import main as command_line
 
