@@ -40,10 +40,10 @@ confidence = 95
 rounds = 30
 """
 WORK = """
-import random, time
+import os, random, time
 
 def work(flavour):
-    time.sleep(0.03)
+    time.sleep(1.5 if os.path.exists("SLOW") else 0.01)
     if flavour == "fast" and random.random() < 0.2:
         print("<script>document.title = 'taken over'</script>")
         raise ValueError("<b>broke</b>")
@@ -133,7 +133,9 @@ def test_an_experiment_that_begins_is_killed_goes_on_and_ends(
     tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
 ) -> None:
     (tmp_path / "flavours.toml").write_text(EXPERIMENT)
-    (tmp_path / "flavours.py").write_text(WORK)
+    slow = tmp_path / "slow"  # while it is there, the run lasts far longer than a busy page takes to see it
+    slow.touch()
+    (tmp_path / "flavours.py").write_text(WORK.replace("SLOW", str(slow)))
     server = started("serve", ".")
     assert server.stdout is not None
     line = server.stdout.readline()
@@ -153,6 +155,7 @@ def test_an_experiment_that_begins_is_killed_goes_on_and_ends(
 
         os.killpg(run.pid, signal.SIGKILL)
         page.until(STATE, lambda state: "not running" in state)
+        slow.unlink()
         killed_at = page.of(DONE)
         assert killed_at < 90
 
