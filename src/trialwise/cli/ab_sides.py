@@ -15,7 +15,7 @@ from pathlib import Path
 from shutil import which
 
 from trialwise.cli.output import stderr_console
-from trialwise.errors import TrialwiseError
+from trialwise.errors import TrialwiseError, not_written
 from trialwise.experiment.ab_experiment import (
     plain_program,
     switch_command,
@@ -149,7 +149,7 @@ def own_folder() -> Path:
 
     Raises
     ------
-    TrialwiseError
+    StoreError
         It cannot be made.
     """
     from trialwise.analysis.versions.results import DEFAULT_PLACE
@@ -160,8 +160,8 @@ def own_folder() -> Path:
         if not (ignored := place / ".gitignore").exists():
             ignored.write_text("# written by trialwise ab\n*\n", encoding="utf-8")
     except OSError as error:
-        raise TrialwiseError(
-            f"{place}: {error.strerror}", hint="name another place with --directory"
+        raise not_written(
+            place, error, hint="free some space, or name another place with --directory"
         ) from error
     return place
 

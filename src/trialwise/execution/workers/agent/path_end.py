@@ -68,6 +68,11 @@ _KNOWN_MTU = {socket.AF_INET: (socket.IPPROTO_IP, 14), socket.AF_INET6: (socket.
 """IP_MTU."""
 
 
+def hint_for(problem: str, otherwise: str | None) -> str | None:
+    """Return what to try: room where the disk is full, else what is given."""
+    return FREE_SOME if os.strerror(errno.ENOSPC) in problem else otherwise
+
+
 class PathEnd:
     """Runs one end, from before the first frame to after the last.
 
@@ -267,7 +272,8 @@ class PathEnd:
                 self.recorder = Capture(program, interface, file, key[:16].hex(), ports, environment)
             self.place = self.place._replace(peer=str(self.peer[0]) if self.peer is not None else "")
         except (OSError, RecorderError) as error:
-            meeting.fail(f"{see}: {getattr(error, 'strerror', None) or error}", OTHERWISE[see])
+            said = f"{see}: {getattr(error, 'strerror', None) or error}"
+            meeting.fail(said, hint_for(said, OTHERWISE[see]))
 
     def conduct(self, meeting: Meeting, now: int) -> None:
         """Start and stop flows at their times, until the last has ended."""
@@ -290,7 +296,7 @@ class PathEnd:
         """Look at the caps each time, and at the lease and whether the machine slept now and then."""
         if self.recorder is not None and meeting.phase != FAILED:
             if (lost := self.lost()) is not None:
-                meeting.fail(lost, FREE_SOME if os.strerror(errno.ENOSPC) in lost else None)
+                meeting.fail(lost, hint_for(lost, None))
                 self.link = sock
             elif (problem := self.caps.exceeded(now, self.recorder.sent_bytes)) is not None:
                 meeting.fail(problem)
