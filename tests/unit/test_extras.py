@@ -40,6 +40,13 @@ def test_printed_figures_say_which_extra_holds_what_they_need(tmp_path: Path) ->
     assert not (tmp_path / "a.svg").exists()
 
 
+def test_what_cannot_be_drawn_is_refused_before_trials_run(tmp_path: Path) -> None:
+    done = without("print", "ab", "true", "true", "--export", "a.svg", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "pip install 'trialwise[print]'" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_page_says_which_extra_holds_what_serves_it(tmp_path: Path) -> None:
     done = without("serve", "serve", folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")

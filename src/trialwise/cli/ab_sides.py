@@ -27,6 +27,7 @@ from trialwise.experiment.problems import nearest
 from trialwise.experiment.trials import CommandTrial
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.programs import program_files, shell_files
+from trialwise.numbers import counted
 
 Files = tuple[tuple[NamedFile, ...], ...]
 """The files of each version, as far as their commands name them."""
@@ -69,7 +70,7 @@ def sides_of(
         )
     if not 2 <= len(commands) <= _MOST:
         raise TrialwiseError(
-            f"{len(commands)} command{'s' * (len(commands) != 1)}: expected 2 to {_MOST}",
+            f"{counted(len(commands), 'command')}: expected 2 to {_MOST}",
             hint="trialwise ab './old' './new'; put each command in quotes",
         )
     for line in commands:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from trialwise.cli.files import check_out, write_text
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.errors import TrialwiseError
+from trialwise.extras import require
 from trialwise.whole_files import whole_file
 
 if TYPE_CHECKING:
@@ -27,13 +28,15 @@ def check(paths: Sequence[Path]) -> None:
     Raises
     ------
     TrialwiseError
-        An ending is unknown, or there is no such folder.
+        An ending is unknown, there is no such folder, or what draws figures is not installed.
     """
     for path in paths:
         if path.suffix.lower() not in ENDINGS:
             raise TrialwiseError(
                 f"--export {path}: the ending says the format", hint=f"there are {', '.join(ENDINGS)}"
             )
+        if path.suffix.lower() == ".svg":
+            require("print", f"--export {path}: figures are drawn by vl-convert")
         check_out(path, force=True)
 
 
