@@ -40,8 +40,19 @@ def test_printed_figures_say_which_extra_holds_what_they_need(tmp_path: Path) ->
     assert not (tmp_path / "a.svg").exists()
 
 
-def test_what_cannot_be_drawn_is_refused_before_trials_run(tmp_path: Path) -> None:
-    done = without("print", "ab", "true", "true", "--export", "a.svg", folder=tmp_path)
+BEFORE = {
+    "ab": ("ab", "true", "true", "--export", "a.svg"),
+    "profile": ("profile", "no.csv", "--plot", "a.png"),
+    "report": ("report", "no.csv", "--pdf", "figures"),
+    "simulate": ("simulate", "--topology", "no.txt", "--cc", "dctcp", "--load", "30%", "--plot", "a.svg"),
+}
+
+
+@pytest.mark.parametrize("words", BEFORE.values(), ids=BEFORE)
+def test_what_cannot_be_drawn_is_refused_before_anything_is_computed(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    done = without("print", *words, folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "pip install 'trialwise[print]'" in done.stderr
     assert list(tmp_path.iterdir()) == []

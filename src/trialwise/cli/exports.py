@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from trialwise.cli.files import check_out, write_text
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.errors import TrialwiseError
-from trialwise.extras import require
 from trialwise.whole_files import whole_file
 
 if TYPE_CHECKING:
@@ -35,8 +34,6 @@ def check(paths: Sequence[Path]) -> None:
             raise TrialwiseError(
                 f"--export {path}: the ending says the format", hint=f"there are {', '.join(ENDINGS)}"
             )
-        if path.suffix.lower() == ".svg":
-            require("print", f"--export {path}: figures are drawn by vl-convert")
         check_out(path, force=True)
 
 

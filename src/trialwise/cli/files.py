@@ -6,12 +6,26 @@ import sys
 from pathlib import Path
 
 from trialwise.errors import AnalysisError, TrialwiseError
+from trialwise.extras import require
 from trialwise.foreign_files import MEBIBYTE, read_foreign, too_large
 from trialwise.whole_files import whole_file
 
 STANDARD = Path("-")
+PRINTED = (".svg", ".pdf", ".png")
+"""Endings of figures for print."""
 MAX_TEXT = 640 * MEBIBYTE
 """Maximum size in bytes, such as of a trace."""
+
+
+def check_printed(place: Path) -> None:
+    """Refuse a figure or a folder of figures for print where what draws them is not installed, before anything is computed.
+
+    Raises
+    ------
+    PlanError
+        A package of the extra `print` is not there.
+    """
+    require("print", f"{place}: figures for print are drawn by vl-convert and typst")
 
 
 def check_out(path: Path, *, force: bool, hint: str = "choose another place, or add --force") -> None:
@@ -20,10 +34,12 @@ def check_out(path: Path, *, force: bool, hint: str = "choose another place, or 
     Raises
     ------
     TrialwiseError
-        The path exists and `force` was not given, or its folder does not exist.
+        The path exists and `force` was not given, its folder does not exist, or it is a figure that nothing can draw here.
     """
     if path == STANDARD:
         return
+    if path.suffix.lower() in PRINTED:
+        check_printed(path)
     if path.is_dir():
         raise TrialwiseError(f"{path}: this is a folder", hint="name a file in it")
     if path.exists() and not force:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from trialwise.cli.files import whole_file
+from trialwise.cli.files import PRINTED, check_printed, whole_file
 from trialwise.cli.output import stderr_console
 from trialwise.errors import TrialwiseError
 from trialwise.numbers import as_given
 
-ENDINGS = (".html", ".svg", ".pdf", ".png")
+ENDINGS = (".html", *PRINTED)
 
 
 def checked_plot(path: Path | None) -> None:
@@ -19,7 +19,7 @@ def checked_plot(path: Path | None) -> None:
     Raises
     ------
     TrialwiseError
-        Its extension is unknown, or its folder does not exist.
+        Its extension is unknown, its folder does not exist, or what draws it is not installed.
     """
     if path is None:
         return
@@ -27,6 +27,8 @@ def checked_plot(path: Path | None) -> None:
         raise TrialwiseError(f"--plot {path}: the ending says the format; allowed: {', '.join(ENDINGS)}")
     if not path.parent.is_dir():
         raise TrialwiseError(f"--plot {path}: there is no folder {path.parent}")
+    if path.suffix.lower() in PRINTED:
+        check_printed(path)
 
 
 def write_plot(path: Path, page: Callable[[], str], print_to: Callable[[Path], None]) -> None:

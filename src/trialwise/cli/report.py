@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from trialwise import __version__
-from trialwise.cli.files import write_text
+from trialwise.cli.files import check_printed, write_text
 from trialwise.cli.output import stderr_console
 from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.sources import Data, Factor, named_all
@@ -92,6 +92,8 @@ def report(
         How names of files give factors, as '{cc}_{rep}.json'; default guessed where the files do not tell.
     """
     page = out or data[0]
+    for folder in filter(None, (pdf, svg)):
+        check_printed(folder)
     try:
         with StatusLine(f"analysing {named_all(data)}") as patience:
             table, reading = table or TableOptions(), reading or ReadingOptions()

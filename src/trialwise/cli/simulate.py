@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from trialwise._core import simulation_controllers
-from trialwise.cli.files import STANDARD, check_out, write_text
+from trialwise.cli.files import PRINTED, STANDARD, check_out, write_text
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.simulation_progress import SimulationProgress
 from trialwise.cli.spinner import StatusLine
@@ -32,7 +32,7 @@ _FIRST_INTERVAL = 1e-9
 _LOOKS = 2000
 """Number of samples of queues and rates in a picture: at most this, and at least half of it, however long the trial."""
 _LINES = 4
-_ENDINGS = (".svg", ".pdf", ".png")
+_ENDINGS = PRINTED
 _MAX_SEED = 2**64 - 1
 
 

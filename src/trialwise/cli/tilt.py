@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from trialwise.cli.files import check_out, write_text
+from trialwise.cli.files import PRINTED, check_out, write_text
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import print_data, say_document
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trialwise.study.tilt_document import TiltDocument
     from trialwise.study.tilt_search import TiltOptions
 
-_ENDINGS = (".svg", ".pdf", ".png")
+_ENDINGS = PRINTED
 
 
 def tilt(

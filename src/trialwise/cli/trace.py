@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 
 from trialwise import _core
 from trialwise.cli.defaults import OPTIONS
-from trialwise.cli.files import STANDARD, check_out, read_text
+from trialwise.cli.files import PRINTED, STANDARD, check_out, read_text
 from trialwise.cli.output import print_json, stderr_console
 from trialwise.cli.text import print_data, say_document
 from trialwise.cli.trace_import import import_
@@ -199,9 +199,8 @@ def plot(
     out
         The figure: a file ending in .svg, .pdf or .png.
     """
-    endings = (".svg", ".pdf", ".png")
-    if out.suffix.lower() not in endings:
-        raise TrialwiseError(f"--out {out}: the ending says the format; allowed: {', '.join(endings)}")
+    if out.suffix.lower() not in PRINTED:
+        raise TrialwiseError(f"--out {out}: the ending says the format; allowed: {', '.join(PRINTED)}")
     check_out(out, force=force)
     from trialwise.cli.plots import write_plot
     from trialwise.measurement.opportunities import fitting_bin, rates
