@@ -80,11 +80,11 @@ def not_written(
     hint
         What to try.
     """
-    reason = DISK_IS_FULL if _has_no_room(str(place)) else reason_of(error)
+    reason = DISK_IS_FULL if has_no_room(str(place)) else reason_of(error)
     return kind(f"{place}: cannot be written: {reason}", hint=hint)
 
 
-def _has_no_room(place: str) -> bool:
+def has_no_room(place: str) -> bool:
     """Return True if there is no room beside this file: a library's error does not always say that the disk is full."""
     try:
         return os.statvfs(os.path.dirname(place) or ".").f_bavail == 0  # noqa: PTH120 importing pathlib takes longer

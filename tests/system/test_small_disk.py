@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -153,3 +154,28 @@ def refused(disk: SmallDisk, *words: str) -> str:
     assert done.returncode == 5, (words, done.stderr)
     assert "Traceback" not in done.stderr
     return done.stderr
+
+
+PROGRAM_OF_AN_END = """\
+import os, sys, time
+from trialwise.execution.workers.agent.path_end import hint_for
+from trialwise.execution.workers.agent.path_programs import Place, Side
+flow = {
+    "number": 1, "scheme": "own", "side": "receiver", "waits": True, "ends": False, "programs": "", "environment": {},
+    "files": {}, "prepare": None, "port": 1, "ready": {"port": None, "line": "ready", "after": 0, "timeout": 20},
+    "words": ["sh", "-c", "exec >>kept; printf %5000s . || exit 1"],
+}
+side, place = Side(flow, {"environment": {}}, os.getcwd()), Place((), "/proc/net", "127.0.0.1")
+while (problem := side.prepare(place)) is None:
+    time.sleep(0.01)
+print(problem, hint_for(problem, None))
+"""
+
+
+def test_a_program_of_a_path_that_ends_for_want_of_room_has_the_full_disk_for_its_reason(disk: SmallDisk):
+    disk.write("kept", "")
+    disk.enter("mkdir", "flow-1")
+    disk.fill(0)
+    said = disk.enter(sys.executable, "-c", PROGRAM_OF_AN_END).stdout
+    assert "flow 1 (own): the receiver ended with exit code 1: No space left on device in " in said
+    assert "before it was ready free some space there" in said

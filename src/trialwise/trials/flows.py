@@ -10,7 +10,7 @@ from pathlib import Path
 
 from trialwise import _linux
 from trialwise._linux import run_command
-from trialwise.errors import TrialError
+from trialwise.errors import DISK_IS_FULL, MAKE_ROOM, TrialError, has_no_room
 from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.trials import PathSettings
@@ -177,6 +177,8 @@ class RunningFlow:
             return f"; something else listens on port {self.plan.port}"
         if b"ddress already in use" in (ended.errors if ended else b"") + program.printed():
             return "; does its command use {port}? Each flow has one of its own"
+        if has_no_room(str(self._directory / "any")):
+            return f": {DISK_IS_FULL} in {self._directory}; {MAKE_ROOM}"
         return ""
 
     def _last_line(self, program: Program) -> str:

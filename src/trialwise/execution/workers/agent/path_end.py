@@ -234,7 +234,7 @@ class PathEnd:
         self.met_since = self.met_since or raw_now()
         for side in self.sides:
             if (problem := side.prepare(self.place)) is not None:
-                meeting.fail(problem)
+                meeting.fail(problem, hint_for(problem, None))
                 return
         now = raw_now()
         is_quiet = now - self.met_since >= round(self.end["quiet"] * SECOND)
@@ -284,7 +284,7 @@ class PathEnd:
         elapsed = (now - self.running_since) / SECOND
         for side in self.sides:
             if (problem := side.conduct(elapsed, self.place)) is not None:
-                meeting.fail(self.lost_before() or problem)
+                meeting.fail(self.lost_before() or problem, hint_for(problem, None))
                 return
         if elapsed >= self.end["runtime"] + LINGER:
             for side in self.sides:
@@ -299,7 +299,7 @@ class PathEnd:
                 meeting.fail(lost, hint_for(lost, None))
                 self.link = sock
             elif (problem := self.caps.exceeded(now, self.recorder.sent_bytes)) is not None:
-                meeting.fail(problem)
+                meeting.fail(problem, hint_for(problem, None))
         if now - self.looked >= CHECK:
             self.looked = now
             if not self.is_leased(now):

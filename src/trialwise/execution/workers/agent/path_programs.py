@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -33,6 +34,14 @@ PEER, HOST = "{peer}", "{host}"
 def in_url(address: str) -> str:
     """Return an address as a URL has it: IPv6 stands in brackets (RFC 3986, section 3.2.2)."""
     return f"[{address}]" if ":" in address else address
+
+
+def has_no_room(folder: str) -> bool:
+    """Return True if the disk is full: a program that ends for it cannot even write why."""
+    try:
+        return os.statvfs(folder).f_bavail == 0
+    except OSError:
+        return False
 
 
 class Place(NamedTuple):
@@ -226,7 +235,8 @@ class Side:
             (self.printed(name + ".err") or self.printed(name + ".out")).decode(errors="replace").split("\n")
         )
         said = [line.strip() for line in lines if line.strip()]
-        return f" (it printed: {said[-1][:300]})" if said else ""
+        full = f": {os.strerror(errno.ENOSPC)} in {self.directory}" if has_no_room(self.directory) else ""
+        return (f" (it printed: {said[-1][:300]})" if said else "") + full
 
     def files(self) -> dict[str, bytes]:
         """Return what is to be collected, by name: its report, and the end of what it printed."""
