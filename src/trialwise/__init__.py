@@ -3,7 +3,7 @@
 In a notebook, `import trialwise as tw` gives `tw.load`, which is imported when it is first used (docs/how-to/use-in-a-notebook.md).
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _NOTEBOOK = ("Data", "Page", "Plot", "Result", "load")
 
