@@ -1,4 +1,4 @@
-"""Writes what follows from the model: the tables of the reference, and the JSON Schemas.
+"""Writes what follows from the model: the lists of the reference, and the JSON Schemas.
 
 python docs/generate_reference.py           # write
 python docs/generate_reference.py --check   # exit 1 where something is out of date
@@ -15,7 +15,6 @@ from functools import cache
 from importlib import import_module
 from inspect import getdoc, signature
 from pathlib import Path
-from textwrap import wrap
 from typing import Any, get_args
 
 from cyclopts import App
@@ -35,6 +34,10 @@ from trialwise.readers.tables.foreign import TOOLS
 from trialwise.schemes import reading
 from trialwise.schemes.library import read_file, scheme_files
 from trialwise.schemes.needs import needed
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from prose import wrapped
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/reference/experiment-file.md"
@@ -57,7 +60,7 @@ QUANTITIES_OF: Mapping[str, Mapping[str, Quantity]] = {
 
 
 def page(text: str) -> str:
-    """The text of the reference with its tables written anew."""
+    """The text of the reference with its lists written anew."""
     text = _QUANTITIES.sub(
         lambda found: found.group(1) + "\n".join(quantities(found.group(2))) + "\n" + found.group(3), text
     )
@@ -73,27 +76,25 @@ def page(text: str) -> str:
 
 
 def quantities(kind: str) -> Iterator[str]:
-    """What a trial of a kind can be asked for as a Markdown table."""
-    yield "| quantity | unit | better | meaning |"
-    yield "|---|---|---|---|"
+    """What a trial of a kind can be asked for as a Markdown list."""
     for name, quantity in QUANTITIES_OF[kind].items():
-        yield f"| `{name}` | {quantity.unit} | {quantity.better or ''} | {quantity.meaning} |"
+        about = ", ".join(filter(None, (quantity.unit, quantity.better and f"{quantity.better} is better")))
+        yield from wrapped(f"`{name}`{f' ({about})' if about else ''}: {quantity.meaning}", "- ")
 
 
 def element_rows(kind: str, only: str | None = None) -> Iterator[str]:
-    """The elements of a kind, or the one of a name, as a Markdown table from the core's register; shared settings are not repeated."""
-    yield f"| {kind} | key | takes | what it does |"
-    yield "|---|---|---|---|"
+    """The elements of a kind, or the one of a name, as a Markdown list from the core's register; shared keys are not repeated."""
     told: set[tuple[str, str, str]] = set()
     for name, example, words, head, keys in _core.elements()[kind]:
         if only not in {None, name}:
             continue
-        yield f"| `{example}` | {', '.join(f'`{key}`' for key, _, _ in keys)} | | {words} |"
+        names = ", ".join(f"`{key}`" for key, _, _ in keys)
+        yield from wrapped(f"`{example}`: {words}{f' Keys: {names}.' if names else ''}", "- ")
         if head:
-            yield f"| | {head[0]} first | {head[1]} | {head[2]} |"
+            yield from wrapped(f"{head[0]} first ({head[1]}): {head[2]}", "  - ")
         for key in keys:
             if key not in told:
-                yield f"| | `{key[0]}` | {key[1]} | {key[2]} |"
+                yield from wrapped(f"`{key[0]}` ({key[1]}): {key[2]}", "  - ")
         told.update(keys)
 
 
@@ -101,31 +102,38 @@ _TOOLS = re.compile(r"(<!-- what compare reads -->\n).*?(<!-- end -->)", re.DOTA
 
 
 def compare_page(text: str) -> str:
-    """The page on comparisons with its table of what is compared written anew."""
+    """The page on comparisons with its list of what is compared written anew."""
     return _TOOLS.sub(lambda found: found.group(1) + "\n".join(compared_rows()) + "\n" + found.group(2), text)
 
 
 def compared_rows() -> Iterator[str]:
-    """What `compare` reads as a Markdown table: the tools as they are declared."""
-    yield "| what | trials | what they nest in |"
-    yield "|---|---|---|"
-    yield "| an experiment directory | its finished trials | host, boot, the factor `build` |"
+    """What `compare` reads as a Markdown list: the tools as they are declared."""
+    for what, trial, nesting in compared():
+        yield from wrapped(f"{what}. Trials: {trial}.{f' They nest in {nesting}.' if nesting else ''}", "- ")
+
+
+def compared() -> Iterator[tuple[str, str, str]]:
+    """What can be compared, what its trials are, and what these nest in."""
+    yield "an experiment directory", "its finished trials", "host, boot, the factor `build`"
     for reader in readers():
-        yield f"| `{reader.name}` of {reader.tool} ({reader.how}) | {reader.unit} | |"
+        yield f"`{reader.name}` of {reader.tool} ({reader.how})", reader.unit, ""
     for tool in TOOLS:
         if tool.reader:
-            yield f"| JSON of {tool.name} ({tool.how}) | {tool.trials} | {tool.nesting} |"
+            yield f"JSON of {tool.name} ({tool.how})", tool.trials, tool.nesting
     yield (
-        "| a Pantheon folder, also packed as Pantheon publishes it (`.tar.xz`, `.tar.gz`) | each run of each scheme: throughput, "
-        "95th percentile of delay, loss, from `pantheon_perf.json`, else from the logs, merged or not | |"
+        "a Pantheon folder, also packed as Pantheon publishes it (`.tar.xz`, `.tar.gz`)",
+        "each run of each scheme, throughput, 95th percentile of delay and loss, from `pantheon_perf.json` or the logs",
+        "",
     )
     yield (
-        "| CSV or Parquet ([dialects](../reference/tables.md)) | each row, or with `--trial` each group of rows | "
-        "columns `host`, `boot`, `build`, `process` |"
+        "CSV or Parquet ([dialects](../reference/tables.md))",
+        "each row, or with `--trial` each group of rows",
+        "columns `host`, `boot`, `build`, `process`",
     )
     yield (
-        "| CSV or Parquet with columns `n`, `mean` and `sd` (or `population_sd`, with n in the denominator) | none: the numbers "
-        "that a paper prints, one row for each treatment and `metric`; all other columns but `unit` and `better` name treatments | |"
+        "CSV or Parquet with columns `n`, `mean` and `sd` (or `population_sd`, with n in the denominator)",
+        "none; a row is a treatment and `metric` of a paper's table, and columns but `unit` and `better` name treatments",
+        "",
     )
 
 
@@ -133,22 +141,22 @@ _CONTROLLERS = re.compile(r"(<!-- controllers -->\n).*?(<!-- end -->)", re.DOTAL
 
 
 def simulation_page(text: str) -> str:
-    """The page on simulations with its table of controllers written anew."""
+    """The page on simulations with its list of controllers written anew."""
     return _CONTROLLERS.sub(
         lambda found: found.group(1) + "\n".join(controller_rows()) + "\n" + found.group(2), text
     )
 
 
 def controller_rows() -> Iterator[str]:
-    """The controllers as a Markdown table: as the core's register has them."""
+    """The controllers as a Markdown list: as the core's register has them."""
     rated, in_fabrics = dict(_core.path_controllers()), set(_core.simulation_controllers())
-    yield "| controller | parameters | what it does |"
-    yield "|---|---|---|"
     for names, words, settings in _core.controllers():
         takes = ", ".join(f"`{name}`{_choices(takes)}" for name, takes in settings)
-        rate = f"; also `{names[0]}:RATE`" if rated.get(names[0]) else ""
+        rate = f" Also `{names[0]}:RATE`." if rated.get(names[0]) else ""
         where = "" if names[0] in in_fabrics else " Over paths only."
-        yield f"| {', '.join(f'`{name}`' for name in names)} | {takes}{rate} | {words}{where} |"
+        yield from wrapped(f"{', '.join(f'`{name}`' for name in names)}: {words}{where}{rate}", "- ")
+        if takes:
+            yield from wrapped(f"Parameters: {takes}.", "  - ")
 
 
 def _choices(takes: str) -> str:
@@ -177,8 +185,9 @@ def command_rows() -> Iterator[str]:
     silent = [name for names in SUMMARIES.values() for name in names if not _prints_json(name)]
     *first, last = (f"`{name}`" for name in silent)
     yield ""
-    yield from wrap(
-        f"Each has `--help` with examples, and all but {', '.join(first)} and {last} have `--json`.", 120
+    yield from wrapped(
+        f"Each has `--help` with examples, and all but {', '.join(first)} and {last} have `--json`.",
+        indent="",
     )
 
 
@@ -195,40 +204,33 @@ _SCHEMES = re.compile(r"(<!-- schemes -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def scheme_page(text: str) -> str:
-    """The page on schemes with its tables written anew."""
+    """The page on schemes with its lists written anew."""
     return _SCHEMES.sub(
         lambda found: found.group(1) + "\n".join(scheme_rows()) + "\n" + found.group(2), page(text)
     )
 
 
 def scheme_rows() -> Iterator[str]:
-    """The schemes that ship as a Markdown table."""
-    yield "| name | what runs | licence | loads | needs | in Pantheon |"
-    yield "|---|---|---|---|---|---|"
+    """The schemes that ship as a Markdown list."""
     for name, path in scheme_files().items():
         scheme = read_file(path)
-        known = ", ".join((*scheme.pantheon, *(f"near {name}" for name in scheme.nearest)))
-        cells = (
-            f"`{name}`",
-            scheme.title,
-            scheme.licence,
-            ", ".join(scheme.loads),
-            ", ".join(needed(scheme)),
-            known,
-        )
-        yield f"| {' | '.join(cell or '' for cell in cells)} |"
+        parts = {
+            "Loads": ", ".join(scheme.loads),
+            "Needs": ", ".join(needed(scheme)),
+            "In Pantheon": ", ".join((*scheme.pantheon, *(f"near {name}" for name in scheme.nearest))),
+        }
+        told = " ".join(f"{head}: {words}." for head, words in parts.items() if words)
+        yield from wrapped(f"`{name}`: {scheme.title} ({scheme.licence}). {told}", "- ")
 
 
 def table(record: str) -> Iterator[str]:
-    """The keys of one record as a Markdown table."""
+    """The keys of one record as a Markdown list."""
     model, definitions = RECORDS[record], definitions_of_records()
     schema = definitions[record]
-    yield "| key | allowed | default | example | meaning |"
-    yield "|---|---|---|---|---|"
     for key, property_ in schema["properties"].items():
         default = "required" if key in schema.get("required", ()) else default_of(model, key, property_)
         meaning = property_.get("description", "")
-        yield row(key, examples_of(model, key), allowed(property_, definitions), default, meaning)
+        yield from item(key, examples_of(model, key), allowed(property_, definitions), default, meaning)
 
 
 @cache
@@ -238,11 +240,14 @@ def definitions_of_records() -> dict[str, Any]:
     return document_schema()["$defs"] | scheme["$defs"] | {reading.SchemeDocument.__name__: scheme}
 
 
-def row(key: str, examples: Sequence[Any], words: str, default: str, meaning: str) -> str:
-    """One key as a row."""
-    shown = "<br>".join(f"`{key} = {toml_value(example)}`" for example in examples)
-    cells = (f"`{key}`", words, default, shown, meaning)
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+def item(key: str, examples: Sequence[Any], words: str, default: str, meaning: str) -> Iterator[str]:
+    """One key: what it means, and below it what it takes and looks like."""
+    yield from wrapped(f"`{key}`: {meaning}", "- ")
+    standing = default if default == "required" else f"default {default}"
+    yield from wrapped(f"{words}; {standing}", "  - takes ")
+    shown = ", ".join(f"`{key} = {toml_value(example)}`" for example in examples)
+    if shown:
+        yield from wrapped(shown, "  - example: " if len(examples) == 1 else "  - examples: ")
 
 
 def examples_of(model: type[Section], key: str) -> Sequence[Any]:
@@ -290,11 +295,7 @@ def calls(name: str) -> Iterator[str]:
 
 
 def _wrapped(head: str, words: str) -> list[str]:
-    own = words.partition("\nRaises\n")[0].split()
-    indent = " " * (len(head) - len(head.lstrip()) + 2)
-    return wrap(
-        head + " ".join(own), 118, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+    return wrapped(words.partition("\nRaises\n")[0], head)
 
 
 def command_page(name: str) -> str:
@@ -329,13 +330,7 @@ def _block(block: str) -> str:
     """A paragraph or an item on lines of the width of prose; its empty lines before and after stay."""
     before = "\n" * (len(block) - len(block.lstrip("\n")))
     after = "\n" * (len(block) - len(block.rstrip("\n")))
-    lines = wrap(
-        " ".join(block.split()),
-        118,
-        subsequent_indent="  " if block.strip().startswith("* ") else "",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    lines = wrapped(block, indent="  " if block.strip().startswith("* ") else "") if block.strip() else []
     return before + "\n".join(lines) + after if lines else block
 
 

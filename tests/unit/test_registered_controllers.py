@@ -71,9 +71,12 @@ def test_a_scheme_of_it_ships(name: str):
 @pytest.mark.parametrize("name", ALL)
 def test_help_and_documentation_name_it(tmp_path: Path, name: str):
     assert re.search(rf"\b{name}\b", trialwise("simulate", "--help", cwd=tmp_path).stdout)
-    rows = (ROOT / "docs/reference/simulation.md").read_text().splitlines()
-    (row,) = (line for line in rows if line.startswith("|") and f"`{name}`" in line.split("|")[1])
-    settings = re.findall(r"`(\w+)`", re.sub(r"\(.*?\)", "", row.split("|")[2]))
+    page = (ROOT / "docs/reference/simulation.md").read_text()
+    listed = page.partition("<!-- controllers -->")[2].partition("<!-- end -->")[0]
+    (item,) = (each for each in listed.split("\n- ") if f"`{name}`" in each.partition(":")[0])
+    settings = re.findall(
+        r"`(\w+)`", re.sub(r"\(.*?\)", "", item.partition("Parameters:")[2], flags=re.DOTALL)
+    )
     assert settings == _core.controller_parameters(name)
 
 

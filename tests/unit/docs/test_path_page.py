@@ -41,11 +41,11 @@ def test_every_line_makes_a_link(tmp_path: Path, line: str):
     assert found.elements
 
 
-def test_every_kind_of_element_has_its_table():
+def test_every_kind_of_element_has_its_list():
     assert set(ELEMENTS) == set(LinkTable.__slots__)
     assert {line.split()[0] for line in LINKS} | {"queue"} == set(ELEMENTS)
     for kind, forms in ELEMENTS.items():
-        table = PAGE.partition(f"<!-- elements of {kind} -->\n")[2].partition("<!-- end -->")[0]
+        told = PAGE.partition(f"<!-- elements of {kind} -->\n")[2].partition("<!-- end -->")[0]
         for _, example, _, _, settings in forms:
-            assert f"| `{example}` |" in table
-            assert [key for key, *_ in settings if f"| | `{key}` |" not in table] == []
+            assert f"- `{example}`: " in told
+            assert [key for key, *_ in settings if f"  - `{key}` (" not in told] == []

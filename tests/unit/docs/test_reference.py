@@ -26,14 +26,12 @@ def test_up_to_date(path):
 
 def test_a_key_that_changes_changes_the_page():
     page = GENERATED[GENERATOR["PAGE"]]
-    assert GENERATOR["page"](page.replace("| `seed` |", "| `sed` |")) == page
+    assert GENERATOR["page"](page.replace("- `seed`:", "- `sed`:")) == page
 
 
-def test_every_section_of_the_model_has_a_table():
+def test_every_section_of_the_model_has_a_list():
     page = GENERATED[GENERATOR["PAGE"]]
-    assert set(re.findall(r"<!-- keys of (\w+) -->\n\| key \|", page)) == set(
-        json_schema("experiment")["$defs"]
-    )
+    assert set(re.findall(r"<!-- keys of (\w+) -->\n- `", page)) == set(json_schema("experiment")["$defs"])
 
 
 def test_the_examples_of_the_page_are_experiments():
@@ -50,7 +48,7 @@ def test_schemas_are_valid(name):
 def test_the_page_of_schemes_has_all_keys_placeholders_and_names():
     page = GENERATED[GENERATOR["SCHEME_PAGE"]]
     sections = {reading.SchemeDocument.__name__, *json_schema("scheme")["$defs"]}
-    assert set(re.findall(r"<!-- keys of (\w+) -->\n\| key \|", page)) == sections
+    assert set(re.findall(r"<!-- keys of (\w+) -->\n- `", page)) == sections
     for name in (*reading.PLACEHOLDERS, "amount"):
         assert f"| `{{{name}}}` |" in page
     for name in scheme_files():
