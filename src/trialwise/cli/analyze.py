@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -10,7 +10,7 @@ from trialwise.cli.output import print_json
 from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.sources import Data, Factor, named_all
 from trialwise.cli.spinner import StatusLine
-from trialwise.cli.tables import TableOptions, analysis_of, source_of
+from trialwise.cli.tables import TableOptions, analysis_of, controls_given, source_of
 from trialwise.cli.text import print_data, say_document
 from trialwise.cli.verdicts import verdicts_between
 from trialwise.experiment.model import Method
@@ -29,7 +29,7 @@ def analyze(
     csv: Annotated[bool, Parameter(negative="")] = False,
     latex: Annotated[bool, Parameter(negative="")] = False,
     full: Annotated[bool, Parameter(negative="")] = False,
-    controls: Literal["none", "workload", "fluid"] | None = None,
+    controls: str | None = None,
     factor: Factor = None,
     table: TableOptions | None = None,
     reading: ReadingOptions | None = None,
@@ -72,8 +72,9 @@ def analyze(
     full
         Print every sentence and table instead of an overview.
     controls
-        Control variates of simulated trials: workload (number of flows, their bytes, the largest flow), fluid (also
-        the metric by a fluid model of the same flows) or none; default workload from 200 trials of a treatment on.
+        Control variates of simulated trials: workload (number of flows, their bytes, the largest flow), engines of estimates as
+        in fluid or fluid,links (also the metric by each from the same flows), or none; default those that a metric stops by, else
+        workload from 200 trials of a treatment on.
     factor
         How names of files give factors, as '{cc}_{rep}.json'; default guessed where the files do not tell.
     """
@@ -85,7 +86,7 @@ def analyze(
             table,
             method,
             reading=reading,
-            controls=controls,
+            controls=controls_given(controls),
             watch=patience.drawing,
             told=patience.going,
             overview=not (json or latex or full),

@@ -14,10 +14,10 @@ from trialwise.cli.output import stderr_console
 from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.sources import Data, Factor, named_all
 from trialwise.cli.spinner import StatusLine
-from trialwise.cli.tables import TableOptions, analysis_of, source_of
+from trialwise.cli.tables import TableOptions, analysis_of, controls_given, source_of
 from trialwise.cli.verdicts import verdicts_between
 from trialwise.errors import TrialwiseError, not_written
-from trialwise.experiment.model import Controls, Method
+from trialwise.experiment.model import Method
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ def report(
     margin: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     all_trials: Annotated[bool, Parameter(negative="")] = False,
     method: Method = "default",
-    controls: Controls | None = None,
+    controls: str | None = None,
     open: Annotated[bool, Parameter(negative="")] = False,  # noqa: A002 the flag's name
     factor: Factor = None,
     table: TableOptions | None = None,
@@ -84,7 +84,8 @@ def report(
     method
         "default", or "paper" for the methods of the TriScale paper.
     controls
-        Control variates of the estimates of simulated trials: none, workload, or fluid for the fluid model of the same flows too;
+        Control variates of the estimates of simulated trials: none, workload, or engines of estimates with commas between, as in
+        fluid, for the metric by each from the same flows too;
         default: those that a metric stops by, else workload from 200 trials of a treatment on.
     open
         Open the report in the browser.
@@ -105,7 +106,7 @@ def report(
                 method,
                 reading=reading,
                 all_trials=all_trials,
-                controls=controls,
+                controls=controls_given(controls),
                 watch=patience.drawing,
                 told=patience.going,
             )

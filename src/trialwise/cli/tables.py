@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from trialwise.cli.by_metric import by_metric, directions
 from trialwise.cli.reading import ReadingOptions, check_is_table, refuse_told
-from trialwise.errors import AnalysisError
+from trialwise.errors import AnalysisError, PlanError
 from trialwise.experiment.model import (
     Better,
     Bound,
@@ -129,6 +129,24 @@ def source_of(
     from trialwise.study.sources import source
 
     return source(paths, factor, told=bool(options.value) or options.names_columns() or reading.given())
+
+
+def controls_given(text: str | None) -> Controls | None:
+    """Return the controls of an option, names with commas between, as an experiment file would have them.
+
+    Raises
+    ------
+    PlanError
+        There are none of a name.
+    """
+    if text is None:
+        return None
+    from trialwise.experiment.engines import controls_of
+
+    try:
+        return controls_of(text)
+    except ValueError as error:
+        raise PlanError(f"--controls {text}: {error}") from error
 
 
 def analysis_of(

@@ -213,7 +213,10 @@ def condition(goal: Goal) -> str:
 
 
 def _controls(stop: Stop) -> str:
-    return "" if stop.controls == "none" else f', with control variates (controls = "{stop.controls}")'
+    if stop.controls == "none":
+        return ""
+    names = [f'"{name}"' for name in stop.controls.split(",")]
+    return f", with control variates (controls = {names[0] if len(names) == 1 else '[' + ', '.join(names) + ']'})"
 
 
 def what_of(goal: Goal) -> str:

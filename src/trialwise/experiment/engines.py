@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
@@ -40,3 +40,33 @@ ENGINES: Mapping[str, Engine] = {
     ),
 }
 """Engines by name; the first is the default."""
+NO_ENGINES = ("none", "workload")
+"""Kinds of controls without an engine: no controls, or only what is known of the flow list."""
+BATCHED = "fluid"
+"""The engine whose lists the core computes by the million; the others simulate list by list."""
+
+
+def control_names() -> tuple[str, ...]:
+    """Return what may be written as controls: the engines among them are those whose numbers are estimates."""
+    return (*NO_ENGINES, *(name for name, engine in ENGINES.items() if engine.estimate))
+
+
+def controls_of(names: str | Sequence[str]) -> str:
+    """Return controls as they are kept, "fluid,links", of names or of names with commas between; ValueError says what is wrong."""
+    given = names.split(",") if isinstance(names, str) else names
+    found = list(dict.fromkeys(name.strip() for name in given))
+    known = control_names()
+    for name in found:
+        if name not in known:
+            raise ValueError(
+                f"no controls are called {name!r}: write {', '.join(known[:-1])} or {known[-1]}, or several engines"
+            )
+    if "none" in found and len(found) > 1:
+        raise ValueError('"none" stands alone')
+    engines = [name for name in found if name not in NO_ENGINES]
+    return ",".join(engines or found)
+
+
+def engines_in(controls: str) -> tuple[str, ...]:
+    """Return the engines among controls, which all have what is known of the flow list too."""
+    return tuple(name for name in controls.split(",") if name not in NO_ENGINES)

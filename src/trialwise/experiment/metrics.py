@@ -36,8 +36,9 @@ Convention = Literal["nearest_rank", "linear"]
 """Which sample a percentile is: that of rank ⌈pN⌉ (type 1 of Hyndman and Fan 1996), or between two of them (type 7)."""
 Better = Literal["higher", "lower"]
 Bound = Literal["lower", "upper"]
-Controls = Literal["none", "workload", "fluid"]
-"""Control variates of a simulated trial: what is known of its flow list, and the same metric by a fluid model of these flows."""
+Controls = str
+"""Control variates of a simulated trial: none, workload for what is known of its flow list, or cheap engines with commas between, for
+that and the same metric by each of them from the same flows (`engines.controls_of`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,15 @@ class ConvergenceTable(Convergence):
     own_keys_first = True
 
     expected: bool = key(True, "Whether a trial is expected to converge.", False)
+
+
+def _controls(written: str | list[str]) -> str:
+    from trialwise.experiment.engines import controls_of
+
+    try:
+        return controls_of([written] if isinstance(written, str) else written)
+    except ValueError as error:
+        raise WrongValueError(str(error)) from error
 
 
 def _convergence(written: bool | ConvergenceTable) -> Convergence | None:
@@ -102,11 +112,20 @@ class Stop(Precision):
         90,
         derived=True,
     )
-    controls: Controls = key(
+    controls: Annotated[
+        Controls,
+        Written(
+            Annotated[
+                Any, ByShape(value=Text, items=Annotated[list[Text], Limits(min_length=1, max_length=16)])
+            ],
+            _controls,
+            lambda controls: controls if "," not in controls else controls.split(","),
+        ),
+    ] = key(
         "none",
-        "Control variates of simulated trials: workload (number of flows, their bytes, the largest), or fluid (these and "
-        "the metric of a fluid model of the same flows). From 200 trials on, or a tenth of the forecast if that is less, the "
-        "interval with them says when to stop.",
+        "Control variates of simulated trials: workload (number of flows, their bytes, the largest), or a cheap engine, such as "
+        "fluid (these and the metric by that engine from the same flows), or a list of engines. From 200 trials on, or a tenth of "
+        "the forecast if that is less, the interval with them says when to stop.",
         "fluid",
     )
 

@@ -260,8 +260,8 @@ class SimulationTrial(Trial):
     )
     rate_interval: Duration = key(
         0.0,
-        'With engine = "fluid": the least time between two searches for the rates of flows; 0 s is at every begin and end of a flow, '
-        "which is exact.",
+        'With engine = "fluid", and for a stop with controls = "fluid": the least time between two searches for the rates of flows; '
+        "0 s is at every begin and end of a flow, which is exact.",
         "10us",
     )
     routes: Text = key(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.experiment import model, simulation
-from trialwise.experiment.engines import ENGINES
+from trialwise.experiment.engines import BATCHED, ENGINES, engines_in
 from trialwise.experiment.file import document as doc
 from trialwise.experiment.file.positions import Key
 from trialwise.experiment.file.sections import keys_of, made_of
@@ -33,15 +33,22 @@ def simulation_trial(table: SimulationTable, document: doc.Document, problems: P
             f'"{engine}" is not an engine of kind = "simulation"',
             f"it has {', '.join(ENGINES)}",
         )
-    if problems.given(("trial", "rate_interval")) and not names_in(engine) and engine != "fluid":
+    is_fluid = names_in(engine) or engine == BATCHED or BATCHED in _control_engines(document)
+    if problems.given(("trial", "rate_interval")) and not is_fluid:
         problems.add(
             ("trial", "rate_interval"),
-            f'does not go with engine = "{engine}", which simulates packets',
+            f'does not go with engine = "{engine}", which simulates packets, without controls = "fluid" in a stop',
             'write engine = "fluid", or leave it out',
         )
     _check_workload(table.workload, problems)
     check_ranks(tuple(document.tilts.items()), problems)
     return made_of(SimulationTrial, table, tilts=tuple(document.tilts.items()))
+
+
+def _control_engines(document: doc.Document) -> set[str]:
+    """Return the engines among the controls of the metrics' stops."""
+    stops = (metric.stop for metric in document.metrics.values() if metric.stop is not None)
+    return {engine for stop in stops for engine in engines_in(stop.controls)}
 
 
 def estimate_notes(engine: str, experiment: Experiment) -> Iterator[str]:

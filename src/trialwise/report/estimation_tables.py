@@ -157,20 +157,28 @@ def _control_row(
         Number(result.gain, f"{at}/gain"),
         *_engine_cells(controlled, at.removesuffix("/result")),
         controlled.used,
-        f"{', '.join(controlled.features)} (means of {controlled.generated:,} drawn workloads)",
+        f"{', '.join(controlled.features)} (means of {controlled.generated:,} drawn workloads){_dropped(controlled)}",
         "; ".join(result.warnings),
     )
 
 
 def _engine_cells(controlled: ControlledEstimate, at: str) -> tuple[Cell, Cell]:
     """Return the gain in time, and what the engine alone would be wrong by; absent without an engine among the controls."""
-    engine = controlled.engine
-    if engine is None:
+    first = controlled.engine
+    if first is None:
         return ABSENT, ABSENT
-    in_time = engine.gain_in_time
+    in_time = first.gain_in_time
     return (
         ABSENT if in_time is None else Number(in_time, f"{at}/engine/gain_in_time"),
-        f"{engine.engine}: {bias_words(engine)}",
+        "; ".join(f"{engine.engine}: {bias_words(engine)}" for engine in controlled.engines),
+    )
+
+
+def _dropped(found: ControlledEstimate) -> str:
+    return (
+        f"; left out, as others determine them or they do not vary: {', '.join(found.dropped)}"
+        if found.dropped
+        else ""
     )
 
 

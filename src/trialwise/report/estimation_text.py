@@ -11,6 +11,7 @@ from trialwise.analysis.estimation.results import (
     MetricEstimate,
 )
 from trialwise.experiment.quantity import duration_text
+from trialwise.measurement.list_controls import FEATURES
 from trialwise.report.document import Name, Table, table_of
 from trialwise.report.estimation_tables import bias_words, estimate_scales, interval_words, other_words
 from trialwise.report.numbers import ABSENT, percent, write
@@ -96,15 +97,25 @@ def _warnings(members: Sequence[MetricEstimate], names: Mapping[str, str]) -> It
     """Yield warnings about intervals with control variates, each once, naming the estimates unless it applies to all."""
     said: dict[str, list[str]] = {}
     for one in members:
-        if one.controlled is not None and one.controlled.engine is not None:
-            engine = one.controlled.engine
+        for engine in one.controlled.engines if one.controlled else ():
             off = f"engine {engine.engine} alone is off by {bias_words(engine)}, on which the controlled estimate does not depend"
             said.setdefault(off, []).append(names.get(one.treatment, one.treatment))
-        for warning in one.controlled.result.warnings if one.controlled else ():
+        for warning in _warned(one.controlled):
             said.setdefault(warning, []).append(names.get(one.treatment, one.treatment))
     for warning, whose in said.items():
         of = "" if len(whose) == len(members) else f", {', '.join(whose)}"
         yield f"with control variates{of}: {warning}"
+
+
+def _warned(found: ControlledEstimate | None) -> tuple[str, ...]:
+    """Return the warnings of an estimate, and which engines among its controls say nothing that others do not."""
+    if found is None:
+        return ()
+    engines = [name for name in found.dropped if name not in FEATURES]
+    dropped = (
+        f"left out of the controls, since others determine it or it does not vary: {name}" for name in engines
+    )
+    return (*dropped, *found.result.warnings)
 
 
 def duration_lines(all_advice: tuple[DurationAdvice, ...], names: Mapping[str, str]) -> Iterator[str]:

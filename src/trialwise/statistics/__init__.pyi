@@ -58,6 +58,7 @@ from trialwise.statistics.pooled.control_variates import (
     independent_controls,
 )
 from trialwise.statistics.pooled.influence import pooled_influence
+from trialwise.statistics.pooled.levels import Level, LevelAllocation, LevelMeans, allocate
 from trialwise.statistics.pooled.mean import PerTrialMean, per_trial_mean, pooled_mean
 from trialwise.statistics.pooled.quantile import PooledEstimate, pooled_quantile
 from trialwise.statistics.pooled.size_fits import FAMILIES, SizeFit, fit_sizes
@@ -170,8 +171,11 @@ __all__ = [
     "Independence",
     "Kpi",
     "LastingPair",
+    "Level",
+    "LevelAllocation",
     "LevelDrift",
     "LevelInterval",
+    "LevelMeans",
     "LevelShift",
     "LinearDrift",
     "LognormalTilt",
@@ -227,6 +231,7 @@ __all__ = [
     "WeightedTrial",
     "WelchDifference",
     "adaptive_cross_entropy",
+    "allocate",
     "anova",
     "assumptions",
     "batched_quantile",

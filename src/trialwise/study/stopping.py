@@ -14,6 +14,7 @@ from trialwise.experiment.model import Experiment
 from trialwise.experiment.stopping import goals, stops_by_itself, stops_with_controls
 from trialwise.measurement.path_moves import moves_in
 from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.kept_lists import KeptEngines
 from trialwise.store.kept_means import KeptMeans
 from trialwise.study.documents import StoppingDocument
 from trialwise.study.load import frozen_experiment
@@ -42,7 +43,9 @@ def known_workloads(
     """Return known means over flow lists that no trial had, kept in the directory; sampled on request, with progress to `watch`."""
     from trialwise.trials import workloads  # its imports are slow, and other kinds do not need them
 
-    return workloads.KnownWorkloads(experiment, KeptMeans(directory.path), watch)
+    return workloads.KnownWorkloads(
+        experiment, KeptMeans(directory.path), watch, kept_lists=KeptEngines(directory.path)
+    )
 
 
 def stopping_document(

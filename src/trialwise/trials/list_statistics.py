@@ -14,12 +14,12 @@ from trialwise.experiment.model import Metric
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES, size_class
 from trialwise.experiment.traits import assumed
+from trialwise.measurement.list_controls import FEATURES
 from trialwise.trials.drawn_flows import picoseconds
 
 Summary: TypeAlias = float | str | tuple[str, float] | None
 Statistic: TypeAlias = tuple[str, Summary, tuple[int, int], tuple[int, int]]
 """In the form that `_core.surrogate_batch` takes."""
-FEATURES = ("flows", "offered bytes", "largest flow")
 SURROGATE = "the metric of a fluid model of the same flows"
 _NO_END = 2**63
 

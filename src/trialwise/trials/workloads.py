@@ -11,7 +11,7 @@ import numpy as np
 
 from trialwise import __version__
 from trialwise.arrays import Array
-from trialwise.experiment.engines import ENGINES
+from trialwise.experiment.engines import BATCHED, ENGINES, engines_in
 from trialwise.experiment.model import Controls, Experiment, Level, Metric
 from trialwise.experiment.placeholders import BUILT_IN, names_in
 from trialwise.experiment.seeds import seed_of
@@ -20,8 +20,9 @@ from trialwise.experiment.text import frozen_or_named
 from trialwise.experiment.traits import assumed, sources_of
 from trialwise.measurement.list_controls import KnownMeans
 from trialwise.trials.drawn_means import MAX_LISTS, MAX_STEPS, ListMeans, Watch, drawn_means
+from trialwise.trials.engine_lists import LISTS, EngineLists, InMemory, Keeps, covers
 from trialwise.trials.fluid_lists import FluidLists, ListTable
-from trialwise.trials.list_statistics import ListControls, is_modelled, statistic_of
+from trialwise.trials.list_statistics import ListControls, Statistic, is_modelled, statistic_of
 from trialwise.trials.simulating import engine_of, filled
 from trialwise.trials.simulation import trial_of
 
@@ -50,6 +51,8 @@ class _Draw(NamedTuple):
     phase: tuple[float, float]
     framing: tuple[int, int] | None
     """None without the fluid model."""
+    window: float
+    """Seconds between two searches for rates in that model."""
 
 
 class KnownWorkloads:
@@ -64,27 +67,37 @@ class KnownWorkloads:
         kept: Kept | None = None,
         watch: Watch | None = None,
         threads: int | None = None,
+        kept_lists: Keeps | None = None,
     ) -> None:
-        """With `kept` None, means live only in this object; `watch` receives progress, `threads` are as for `FluidLists`."""
+        """With `kept` None, means live only in this object, and with `kept_lists` None the lists of engines.
+
+        `watch` receives progress, `threads` are as for `FluidLists`.
+        """
         self._experiment = experiment
         self._kept = kept
         self._watch = watch
         self._threads = threads
+        self._kept_lists = kept_lists or InMemory()
+        self._engines: dict[tuple[SimulationTrial, str], EngineLists] = {}
         self._lists: dict[SimulationTrial, FluidLists] = {}
         self._means: dict[_Draw, dict[str, ListMeans]] = {}
         self._seeds: dict[Round, int] = {}
         self._asked: tuple[_Draw, tuple[Round, ...], ListTable] | None = None
 
-    def known_means(self, metric: Metric, kind: Controls, factors: Mapping[str, Level]) -> KnownMeans | None:
+    def known_means(
+        self, metric: Metric, kind: Controls, factors: Mapping[str, Level], lists: int = 0
+    ) -> KnownMeans | None:
         """Return the controls of a metric and treatment, with their means over many sampled flow lists.
 
         For a per-trial metric, these are the lists with a flow that it covers, like its trials. None if flows come
         from a file, a job or several patterns, or depend on anything but the treatment, or if too few of the lists have such a flow.
 
+        Engines that simulate list by list do so for `lists` lists, or `LISTS` if that is more.
+
         Raises
         ------
         PlanError
-            The workload is invalid.
+            The workload is invalid, or an engine cannot simulate it.
         """
         trial = self._trial(factors)
         if trial.traits.workload == "given" or not self._is_of_treatments():
@@ -92,25 +105,99 @@ class KnownWorkloads:
         found = self._of(metric, kind, trial)
         if found.lists < 2:  # fewer give no variance
             return None
-        return KnownMeans(found.controls.names, found.means, found.lists, found.controls.fluid)
+        batched = (BATCHED,) if found.controls.fluid else ()
+        engines = self._engines_for(metric, kind)
+        if not engines:
+            return KnownMeans(
+                found.controls.names, found.means, found.lists, batched, (found.lists,) * len(batched)
+            )
+        return self._levels(metric, kind, trial, found, engines, max(lists, LISTS))
+
+    def _levels(
+        self,
+        metric: Metric,
+        kind: Controls,
+        trial: SimulationTrial,
+        found: ListMeans,
+        engines: tuple[str, ...],
+        lists: int,
+    ) -> KnownMeans | None:
+        """Return the means of a metric's controls with those of the engines, which are over fewer lists."""
+        own = [self._engine(trial, engine) for engine in engines]
+        dear = np.column_stack([each.drawn(metric, lists) for each in own])
+        seeds = np.array(own[0].drawn_seeds(lists), dtype=np.uint64)
+        table = self._lists_of(trial).table(seeds, self._statistics(metric, kind, trial))
+        cheap = self._batched(metric, kind, trial, table)
+        has = ~np.isnan(dear).any(axis=1) & ~np.isnan(cheap).any(axis=1)
+        if np.count_nonzero(has) < LISTS // 4:
+            return None
+        batched = (BATCHED,) if found.controls.fluid else ()
+        return KnownMeans(
+            (
+                *found.controls.names,
+                *(f"the metric by engine {engine} from the same flows" for engine in engines),
+            ),
+            found.means,
+            found.lists,
+            (*batched, *engines),
+            (*(found.lists for _ in batched), *(lists for _ in engines)),
+            cheap[has],
+            dear[has],
+        )
+
+    def seconds_of(self, engine: str, factors: Mapping[str, Level]) -> float:
+        """Return the seconds that a list of an engine takes that simulates list by list; 0 before any."""
+        return self._engine(self._trial(factors), engine).seconds
+
+    def _engines_for(self, metric: Metric, kind: Controls) -> tuple[str, ...]:
+        """Return the engines among controls that simulate list by list and cover a metric."""
+        return tuple(each for each in engines_in(kind) if each != BATCHED and covers(each, metric))
+
+    def _engine(self, trial: SimulationTrial, engine: str) -> EngineLists:
+        if (trial, engine) not in self._engines:
+            metrics = [metric for metric in self._metrics if covers(engine, metric)]
+            self._engines[trial, engine] = EngineLists(
+                trial,
+                engine,
+                metrics,
+                self._experiment.folder,
+                self._kept_lists,
+                self._key_of(trial, metrics, trial, engine),
+                lambda number: seed_of(self._experiment.seed, "engine lists", number),
+                self._seed_of_flows,
+                watch=self._watch,
+                threads=self._threads,
+            )
+        return self._engines[trial, engine]
 
     def of_rounds(
         self, metric: Metric, kind: Controls, factors: Mapping[str, Level], rounds: Sequence[Round]
     ) -> Array:
         """Return the same controls of the flow lists of rounds, (series, round): shape (rounds, controls)."""
         trial = self._trial(factors)
-        controls = self._of(metric, kind, trial).controls
-        draw = self._draw(metric, kind, trial)
-        own = list(self._means[draw].values())
+        self._of(metric, kind, trial)
+        table = self._table(metric, kind, trial, tuple(rounds))
+        engines = [self._engine(trial, engine) for engine in self._engines_for(metric, kind)]
+        return np.column_stack(
+            [self._batched(metric, kind, trial, table), *(each.of_rounds(metric, rounds) for each in engines)]
+        )
+
+    def _batched(self, metric: Metric, kind: Controls, trial: SimulationTrial, table: ListTable) -> Array:
+        """Return a metric's controls in lists of which a table has what all metrics need."""
+        own = list(self._means[self._draw(metric, kind, trial)].values())
         place = [each.controls.metric.name for each in own].index(metric.name)
         ends = np.cumsum([0, *(len(each.controls.statistics) for each in own)])
-        table = self._table(draw, trial, tuple(rounds))
-        return controls.values(table.features, table.found[:, ends[place] : ends[place + 1]])
+        return own[place].controls.values(table.features, table.found[:, ends[place] : ends[place + 1]])
+
+    def _statistics(self, metric: Metric, kind: Controls, trial: SimulationTrial) -> list[Statistic]:
+        """Return what all metrics need from lists."""
+        means = self._means[self._draw(metric, kind, trial)].values()
+        return [one for each in means for one in each.controls.statistics]
 
     def modelled(
-        self, metric: Metric, factors: Mapping[str, Level], rounds: Sequence[Round]
+        self, metric: Metric, factors: Mapping[str, Level], rounds: Sequence[Round], engine: str = BATCHED
     ) -> tuple[list[Array], float] | None:
-        """Return the samples of a metric by the fluid model in the flow lists of rounds, and the seconds that a list takes.
+        """Return the samples of a metric by an engine in the flow lists of rounds, and the seconds that a list takes.
 
         The seconds include drawing the list; they are measured on one thread, as a trial has. None if the trials are by a model
         themselves.
@@ -118,6 +205,9 @@ class KnownWorkloads:
         trial = self._trial(factors)
         if ENGINES[engine_of(trial)].estimate:
             return None
+        if engine != BATCHED:
+            own = self._engine(trial, engine)
+            return own.samples(metric, rounds), own.seconds
         lists = FluidLists(trial, self._experiment.folder, threads=1)
         statistic = statistic_of(assumed(metric.source, SimulationSource), trial, None)
         seeds = np.array([self._seed_of_flows(each) for each in rounds], dtype=np.uint64)
@@ -125,11 +215,13 @@ class KnownWorkloads:
         samples = lists.samples(seeds, statistic)
         return samples, (time.perf_counter() - begun) / max(len(rounds), 1)
 
-    def _table(self, draw: _Draw, trial: SimulationTrial, rounds: tuple[Round, ...]) -> ListTable:
+    def _table(
+        self, metric: Metric, kind: Controls, trial: SimulationTrial, rounds: tuple[Round, ...]
+    ) -> ListTable:
         """Return what all metrics need from the lists of some rounds; cached, since metrics and treatments need the same ones."""
+        draw, statistics = self._draw(metric, kind, trial), self._statistics(metric, kind, trial)
         if self._asked is None or self._asked[:2] != (draw, rounds):
             seeds = np.array([self._seed_of_flows(each) for each in rounds], dtype=np.uint64)
-            statistics = [one for each in self._means[draw].values() for one in each.controls.statistics]
             self._asked = draw, rounds, self._lists_of(trial).table(seeds, statistics)
         return self._asked[2]
 
@@ -146,10 +238,11 @@ class KnownWorkloads:
         return self._means[draw][metric.name]
 
     def _draw(self, metric: Metric, kind: Controls, trial: SimulationTrial) -> _Draw:
-        fluid = kind == "fluid" and is_modelled(metric)
+        fluid = BATCHED in engines_in(kind) and is_modelled(metric)
         framing = self._lists_of(trial).framing if fluid else None
         phase = trial.warmup, trial.cooldown
-        return _Draw(trial.workload, trial.topology, trial.routes, phase, framing)
+        window = trial.rate_interval if fluid else 0.0
+        return _Draw(trial.workload, trial.topology, trial.routes, phase, framing, window)
 
     @property
     def _metrics(self) -> list[Metric]:
@@ -176,8 +269,11 @@ class KnownWorkloads:
 
     def _key(self, draw: _Draw, trial: SimulationTrial) -> str:
         """Return a key for all that the means depend on: the lists, the metrics, files, and this version."""
-        asked = [(one.source, one.measure, one.estimand, one.convention) for one in self._metrics]
-        known = __version__, MAX_LISTS, MAX_STEPS, self._seed, draw, asked
+        return self._key_of(trial, self._metrics, MAX_LISTS, MAX_STEPS, draw)
+
+    def _key_of(self, trial: SimulationTrial, metrics: Sequence[Metric], *more: object) -> str:
+        asked = [(one.source, one.measure, one.estimand, one.convention) for one in metrics]
+        known = __version__, self._seed, more, asked
         digest = sha256(repr(known).encode())
         for name in files_named(trial):
             digest.update(frozen_or_named(self._experiment.folder, name).read_bytes())

@@ -1,5 +1,6 @@
 """Estimates of simulated trials against direct computation from their flow records."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,10 @@ from trialwise.analysis.estimation.phases import phases_of
 from trialwise.analysis.estimation.results import Estimation, MetricEstimate
 from trialwise.errors import PlanError
 from trialwise.exchange.comparison_json import comparison_document
+from trialwise.experiment.engines import ENGINES
 from trialwise.report.documents import compare as compare_words
-from trialwise.trials import drawn_means
+from trialwise.trials import drawn_means, engine_lists, workloads
+from trialwise.trials.simulating import simulate
 
 SIDES = {"scheme": ["dctcp"]}, {"scheme": ["hpcc"]}
 
@@ -147,6 +150,37 @@ def test_controls_give_both_intervals(directory: Path, kind: str, monkeypatch: p
     # Of fixed sizes the largest flow does not vary.
     assert "largest flow" not in found.controlled.features
     assert one(estimation(directory), "mean_fct").controlled is None
+
+
+def test_controls_by_an_engine_of_single_lists(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second name for the fluid model: alone it does as well, beside that model it says nothing new."""
+    monkeypatch.setattr(drawn_means, "MAX_LISTS", 20_000)
+    monkeypatch.setattr(engine_lists, "FIRST", 30)
+    monkeypatch.setattr(engine_lists, "LISTS", 80)
+    monkeypatch.setattr(workloads, "LISTS", 80)
+    fluid = ENGINES["fluid"]
+    monkeypatch.setitem(ENGINES, "second", fluid)
+    monkeypatch.setattr(
+        engine_lists,
+        "simulate",
+        lambda trial, *given, **more: simulate(dataclasses.replace(trial, engine="fluid"), *given, **more),
+    )
+    for metric in ("mean_fct", "p90"):
+        plain = one(estimation(directory, controls="fluid"), metric).controlled
+        found = one(estimation(directory, controls="second"), metric).controlled
+        assert plain is not None
+        assert found is not None
+        assert (found.kind, found.engine and found.engine.engine) == ("second", "second")
+        ends = found.result.controlled
+        assert ends.low <= plain.result.controlled.estimate <= ends.high
+        assert 1 < found.result.gain < plain.result.gain  # of 80 lists the mean is known less well
+        assert plain.engine is not None
+        assert found.engine is not None
+        assert found.engine.bias == plain.engine.bias
+    both = one(estimation(directory, controls="fluid,second"), "mean_fct")
+    assert both.controlled is not None
+    assert [each.engine for each in both.controlled.engines] == ["fluid", "second"]
+    assert both.controlled.dropped[-1] == "the metric by engine second from the same flows"
 
 
 def test_slowdowns_have_a_bin_for_the_only_size(

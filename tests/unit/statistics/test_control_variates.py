@@ -77,8 +77,66 @@ def test_the_quantile_with_a_floor_beyond_the_plain_interval_is_the_plain_one_to
 
 def test_spiky_residuals_are_said():
     y, x = drawn(300)
-    y = y + np.where(np.arange(300) == 7, 30.0, 0.0)
-    assert "one trial makes" in " ".join(st.control_variates(y, x, [5.0, 1.0], precision=1).warnings)
+    spiky = y + np.where(np.arange(300) % 100 == 7, 30.0, 0.0)
+    found = st.control_variates(spiky, x, [5.0, 1.0], precision=1)
+    assert 0.2 < found.largest < 0.5
+    assert "one trial makes" in " ".join(found.warnings)
+
+
+def test_an_interval_that_rests_on_one_trial_is_not_used():
+    """One of 300 trials has most of what the controls leave: others like it may come."""
+    y, x = drawn(300)
+    y = y + np.where(np.arange(300) == 7, 9.0, 0.0)
+    found = st.control_variates(y, x, [5.0, 1.0])
+    assert found.largest > 0.5
+    assert found.gain > 10
+    assert (found.usable, found.low) == (False, found.plain.low)
+    assert "rests on one trial" in found.warnings[0]
+    assert not any("wider" in warning for warning in found.warnings)
+    # Half of the precision is wider than what rests on that trial.
+    assert st.control_variates(y, x, [5.0, 1.0], precision=1).usable
+
+
+def test_a_tail_interval_that_rests_on_one_trial_is_not_used():
+    random = np.random.default_rng(13)
+    trials = [random.exponential(1, 40) for _ in range(400)]
+    trials[9] = np.concatenate([trials[9], np.full(400, 50.0)])
+    control = np.array([np.sum(trial > 2.5) for trial in trials]) + random.normal(0, 0.1, 400)
+    control[9] = 3
+    found = st.control_variates_quantile(trials, 50, control, 3.3)
+    assert found.largest > 0.5
+    assert not found.usable
+
+
+def test_means_with_a_covariance_add_what_their_coefficients_make_of_it():
+    y, x = drawn()
+    covariance = np.array([[0.02, 0.004], [0.004, 0.003]])
+    found = st.control_variates(y, x, [5.0, 1.0], surrogate_trials=300, means_covariance=covariance)
+    exact = st.control_variates(y, x, [5.0, 1.0])
+    slope, *_ = lstsq(x - x.mean(axis=0), y - y.mean(), rcond=None)
+    plain = y.var(ddof=1) / len(y)
+    assert plain / found.gain - plain / exact.gain == pytest.approx(slope @ covariance @ slope)
+    # 300 lists behind the means of two controls: fewer degrees of freedom than 400 trials have.
+    error = np.sqrt(plain / found.gain)
+    assert found.controlled.high - found.controlled.estimate == pytest.approx(t.ppf(0.98, 298) * error)
+
+
+def test_a_covariance_over_equal_lists_is_their_number():
+    random = np.random.default_rng(14)
+    load = random.gamma(4, 1, 240)
+    trials = [np.round(random.exponential(each, random.poisson(8)), 1) for each in load]
+    x = np.column_stack([load, [trial.size for trial in trials]])
+    covariance = np.cov(x.T) / 5000
+    for name, more in (("control_variates", ()), ("control_variates_quantile", (90,))):
+        subject = load if not more else trials
+        subject = random.normal(load) if not more else subject
+        given = (subject, *more, x, [4.0, 8.0])
+        one = getattr(st, name)(*given, surrogate_trials=5000)
+        other = getattr(st, name)(*given, surrogate_trials=5000, means_covariance=covariance)
+        assert other.controlled.low == pytest.approx(one.controlled.low)
+        assert other.gain == pytest.approx(one.gain)
+    with pytest.raises(ValueError, match="expected a symmetric one of 2 × 2"):
+        st.control_variates(load, x, [4.0, 8.0], means_covariance=np.eye(3))
 
 
 @pytest.mark.parametrize(

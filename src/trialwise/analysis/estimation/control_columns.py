@@ -21,12 +21,17 @@ Round = tuple[int, int]
 class KnownWorkloads(Protocol):
     """Facts about workloads from outside the trials: controls of the flow lists of rounds, and their means over many lists.
 
-    Controls are the number of flows, their bytes and the largest flow, and with the kind "fluid" the same metric by a fluid model of
-    the same flows, if the model provides it.
+    Controls are the number of flows, their bytes and the largest flow, and with engines the same metric by each of them from the same
+    flows, if it provides it.
     """
 
-    def known_means(self, metric: Metric, kind: Controls, factors: Mapping[str, Level]) -> KnownMeans | None:
-        """Return the controls with their means over lists drawn only for this; None if flows are not drawn at random."""
+    def known_means(
+        self, metric: Metric, kind: Controls, factors: Mapping[str, Level], lists: int = 0
+    ) -> KnownMeans | None:
+        """Return the controls with their means over lists drawn only for this; None if flows are not drawn at random.
+
+        Engines that simulate list by list do so for at least `lists` lists.
+        """
         ...
 
     def of_rounds(
@@ -36,9 +41,9 @@ class KnownWorkloads(Protocol):
         ...
 
     def modelled(
-        self, metric: Metric, factors: Mapping[str, Level], rounds: Sequence[Round]
+        self, metric: Metric, factors: Mapping[str, Level], rounds: Sequence[Round], engine: str
     ) -> tuple[list[Array], float] | None:
-        """Return the samples of a metric by the fluid model in the lists of rounds, and the seconds that a list takes.
+        """Return the samples of a metric by an engine in the lists of rounds, and the seconds that a list takes.
 
         None if the trials are by a model themselves.
         """
@@ -47,11 +52,17 @@ class KnownWorkloads(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ControlColumns:
-    """The controls of one metric and treatment: names, means over `lists` drawn flow lists, and the source of their values."""
+    """The controls of one metric and treatment: names, means over `lists` drawn flow lists, and the source of their values.
+
+    `engines` and `drawn` are as of `KnownMeans`. With a `covariance` of the means, `lists` are the fewest behind one of them.
+    """
 
     kind: Controls
+    engines: tuple[str, ...]
+    drawn: tuple[int, ...]
     names: tuple[str, ...]
     means: Array
+    covariance: Array | None
     lists: int
     metric: Metric
     factors: Mapping[str, Level]
@@ -61,9 +72,9 @@ class ControlColumns:
         """Return their values in the flow lists of rounds that all have a value of the metric: shape (rounds, controls)."""
         return self.known.of_rounds(self.metric, self.kind, self.factors, rounds)
 
-    def modelled(self, rounds: Sequence[Round]) -> tuple[list[Array], float] | None:
-        """Return the samples by the fluid model in the flow lists of rounds, and the seconds that a list takes; None as there."""
-        return self.known.modelled(self.metric, self.factors, rounds)
+    def modelled(self, rounds: Sequence[Round], engine: str) -> tuple[list[Array], float] | None:
+        """Return the samples by an engine in the flow lists of rounds, and the seconds that a list takes; None as there."""
+        return self.known.modelled(self.metric, self.factors, rounds, engine)
 
     def fitted(
         self, trials: Sequence[Array], values: Array, confidence: float, precision: float | None
@@ -80,6 +91,7 @@ class ControlColumns:
         if not kept:
             raise StatisticsError("nothing of the workload varies")
         x, means = values[:, kept], self.means[kept]
+        covariance = None if self.covariance is None else self.covariance[np.ix_(kept, kept)]
         if metric.estimand == "pooled" and percentile is not None:
             return st.control_variates_quantile(
                 trials,
@@ -89,29 +101,44 @@ class ControlColumns:
                 confidence=confidence,
                 precision=precision,
                 surrogate_trials=self.lists,
+                means_covariance=covariance,
             )
         pooled = metric.estimand == "pooled"
         y = st.pooled_influence(trials) if pooled else trial_values(metric, trials)
         return st.control_variates(
-            y, x, means, confidence=confidence, precision=precision, surrogate_trials=self.lists
+            y,
+            x,
+            means,
+            confidence=confidence,
+            precision=precision,
+            surrogate_trials=self.lists,
+            means_covariance=covariance,
         )
 
 
 def control_columns(
-    metric: Metric, kind: Controls, factors: Mapping[str, Level], known: KnownWorkloads
+    metric: Metric, kind: Controls, factors: Mapping[str, Level], known: KnownWorkloads, lists: int = 0
 ) -> ControlColumns | None:
     """Return the controls of a metric; None if the flows of the treatment are not drawn at random.
 
-    If the fluid model does not provide the metric, only workload controls are returned.
+    Engines that do not provide the metric are left out; with none left, only workload controls are returned.
     """
-    found = known.known_means(metric, kind, factors)
+    found = known.known_means(metric, kind, factors, lists)
     if found is None:
         return None
+    means, covariance, lists = np.array(found.means), None, found.lists
+    if found.cheap is not None and found.dear is not None:
+        base = st.LevelMeans.of(means, found.lists, np.cov(found.cheap.T))
+        all_means = base.extended(found.cheap, found.dear)
+        means, covariance, lists = all_means.means, all_means.covariance, all_means.lists
     return ControlColumns(
-        kind="fluid" if found.fluid else "workload",
+        kind=",".join(found.engines) or "workload",
+        engines=found.engines,
+        drawn=found.drawn,
         names=found.names,
-        means=np.array(found.means),
-        lists=found.lists,
+        means=means,
+        covariance=covariance,
+        lists=lists,
         metric=metric,
         factors=factors,
         known=known,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trialwise import statistics as st
 from trialwise.analysis.estimation.control_columns import ControlColumns, KnownWorkloads, control_columns
 from trialwise.analysis.estimation.estimates import trial_values
 from trialwise.analysis.estimation.results import ControlledEstimate, EngineCheck
 from trialwise.analysis.observations import Observation
-from trialwise.errors import StatisticsError
+from trialwise.arrays import Array
+from trialwise.errors import PlanError, StatisticsError
 from trialwise.experiment.model import Controls, Metric, Stop
 from trialwise.store.records import TrialRow
 
@@ -52,7 +53,11 @@ def controlled(
     kind = "none" if workloads is None else workloads.kind_for(metric, len(observations))
     if workloads is None or kind == "none":
         return None, ""
-    columns = control_columns(metric, kind, observations[0].factors, workloads.known)
+    try:
+        columns = control_columns(metric, kind, observations[0].factors, workloads.known)
+    except PlanError as error:  # an engine that cannot simulate these trials
+        lifts = f" ({error.hint})" if error.hint else ""
+        return None, f"no control variates: {error.message}{lifts}"
     if columns is None:
         return None, "no control variates: the flows are not drawn at random, or hardly ever has a trial one"
     # A trial without a flow of the metric counts as an observation for pooled estimates, but not for per-trial ones.
@@ -70,42 +75,60 @@ def controlled(
         return None, f"no control variates: {error}"
     kept = st.independent_controls(values)
     names = tuple(columns.names[place] for place in kept)
-    check = _engine(columns, places, trials, found, confidence) if columns.kind == "fluid" else None
-    return ControlledEstimate(columns.kind, names, columns.lists, found, check), ""
+    dropped = tuple(name for name in columns.names if name not in names)
+    first, *others = _engines(columns, places, trials, found, confidence) or (None,)
+    return ControlledEstimate(
+        columns.kind, names, columns.lists, found, first, tuple(filter(None, others)), dropped
+    ), ""
 
 
-def _engine(
+COMPARED = 200
+"""Most trials whose flow lists an engine that simulates list by list gets again, to tell what it is wrong by."""
+
+
+def _engines(
     columns: ControlColumns,
     rows: Sequence[TrialRow],
     trials: st.TrialSamples,
     found: st.ControlVariates,
     confidence: float,
-) -> EngineCheck | None:
-    """Compare the fluid model with the trials on their own flow lists, and say what its lists cost and gain in time.
+) -> list[EngineCheck]:
+    """Compare engines with the trials on their own flow lists, and say what their lists cost and gain in time.
 
-    None if the trials are by a model themselves.
+    Empty if the trials are by an engine of estimates themselves.
     """
-    own = columns.modelled([(row.series, row.round) for row in rows])
-    if own is None:
-        return None
-    modelled, seconds = own
-    metric = columns.metric
+    took = [
+        row.finished - row.started for row in rows if row.started is not None and row.finished is not None
+    ]
+    trial_seconds = sum(took) / len(took) if took else None
+    checks: list[EngineCheck] = []
+    spent = 0.0
+    for engine, lists in zip(columns.engines, columns.drawn, strict=True):
+        several = len(rows) if columns.covariance is None else min(len(rows), COMPARED)
+        own = columns.modelled([(row.series, row.round) for row in rows[:several]], engine)
+        if own is None:
+            return []
+        modelled, seconds = own
+        spent += (len(rows) + lists) * seconds
+        compared = trials if several == len(rows) else st.TrialSamples.of(list(trials)[:several])
+        bias = _bias(columns.metric, compared, modelled, confidence)
+        checks.append(EngineCheck(engine, bias, seconds, trial_seconds, None))
+    if not trial_seconds:
+        return checks
+    plain = len(rows) * trial_seconds
+    gain = found.gain * plain / (plain + spent)
+    return [replace(check, gain_in_time=gain) for check in checks]
+
+
+def _bias(metric: Metric, trials: st.TrialSamples, modelled: Sequence[Array], confidence: float) -> st.Ratio:
+    """Return the metric by an engine over that of the trials, in percent."""
     sides = (
         st.pooled_influence(each, metric.percentile)
         if metric.estimand == "pooled"
         else trial_values(metric, each)
         for each in (trials, modelled)
     )
-    bias = st.paired_ratio(*sides, confidence=confidence).in_percent()
-    took = [
-        row.finished - row.started for row in rows if row.started is not None and row.finished is not None
-    ]
-    trial_seconds = sum(took) / len(took) if took else None
-    gain = None
-    if trial_seconds:
-        plain = len(rows) * trial_seconds
-        gain = found.gain * plain / (plain + (len(rows) + columns.lists) * seconds)
-    return EngineCheck("fluid", bias, seconds, trial_seconds, gain)
+    return st.paired_ratio(*sides, confidence=confidence).in_percent()
 
 
 def precision_percent(stop: Stop, estimate: float) -> float | None:

@@ -76,7 +76,8 @@ class ControlledEstimate:
     """The estimand of a metric, with control variates.
 
     `result` holds both intervals, and which is used. `features` are the controls; their means come from `generated` workloads.
-    `engine` is the check of the engine that one of them is of, None if none is.
+    `engine` is the check of the first engine that one of them is of, None if none is, and `others` are those of further engines.
+    `dropped` are controls that do not vary or follow from others.
     """
 
     kind: Controls
@@ -84,6 +85,13 @@ class ControlledEstimate:
     generated: int
     result: st.ControlVariates
     engine: EngineCheck | None = None
+    others: tuple[EngineCheck, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def engines(self) -> tuple[EngineCheck, ...]:
+        """The checks of all engines."""
+        return () if self.engine is None else (self.engine, *self.others)
 
     @property
     def used(self) -> str:

@@ -18,6 +18,7 @@ from trialwise.statistics.pooled.clusters import Clusters
 from trialwise.statistics.pooled.control_variates import (
     ControlVariates,
     Design,
+    Known,
     as_controls,
     guarded,
     reach_of,
@@ -42,6 +43,7 @@ def control_variates_quantile(
     confidence: float = 95,
     precision: float | None = None,
     surrogate_trials: int | None = None,
+    means_covariance: ArrayLike | None = None,
 ) -> ControlVariates:
     """Estimate the quantile of all samples with control variates.
 
@@ -59,7 +61,7 @@ def control_variates_quantile(
         The samples of each trial.
     percentile
         In percent, between 0 and 100, exclusive.
-    x, known_means, confidence, precision, surrogate_trials
+    x, known_means, confidence, precision, surrogate_trials, means_covariance
         As in `control_variates`.
 
     Raises
@@ -76,7 +78,8 @@ def control_variates_quantile(
         clusters, p, level, float(stdtrit(n - 1, float(1 + level) / 2)), "nearest_rank"
     )
     plain = MeanInterval(found.estimate, found.low, found.high, n, float(confidence), found.method)
-    scores = _scores(clusters, p, Design.of(controls, means), surrogate_trials)
+    known = Known(means, surrogate_trials, means_covariance)
+    scores = _scores(clusters, p, Design.of(controls, means), known)
     rank, low, high = scores.inverted(clusters.ordered, reach_of(scores.degrees_of_freedom, confidence))
     estimate = float(clusters.ordered[rank - 1])
     floor_ = 0.0 if wanted is None else wanted / 2 * abs(estimate)
@@ -89,11 +92,14 @@ def control_variates_quantile(
         "clustered share of samples with control variates, inverted at every candidate (Woodruff)",
     )
     inner = min(rank, clusters.ordered.size - 1)
-    fit = regression(_linearised(clusters, inner, p), controls, means, surrogate_trials)
+    fit = regression(_linearised(clusters, inner, p), controls, known)
     plain_variance = float(_linearised(clusters, nearest_rank(clusters.ordered.size, p), p).var(ddof=1)) / n
     beyond = clusters.above(inner)
     needed = ceil(FEWEST_BEYOND * n / effective_number(beyond if p >= _MIDDLE else clusters.sizes - beyond))
-    return guarded(plain, controlled, fit, plain_variance, wanted, least=needed if needed > n else 0)
+    floored = min(estimate - low, high - estimate) <= floor_
+    return guarded(
+        plain, controlled, fit, plain_variance, wanted, needed if needed > n else 0, floored=floored
+    )
 
 
 _MIDDLE = Fraction(1, 2)
@@ -132,7 +138,7 @@ class _Scores:
         )
 
 
-def _scores(clusters: Clusters, p: Fraction, design: Design, surrogate_trials: int | None) -> _Scores:
+def _scores(clusters: Clusters, p: Fraction, design: Design, known: Known) -> _Scores:
     """Fit d at every q at once: from one sample to the next, d of one trial falls by 1."""
     n, tail = clusters.trials, float(1 - p)
     owners = clusters.owners
@@ -152,10 +158,8 @@ def _scores(clusters: Clusters, p: Fraction, design: Design, surrogate_trials: i
     fitted = np.sum(explained**2, axis=1)
     degrees = n - design.left.shape[1] - 1
     noise = np.maximum(squares - n * mean**2 - fitted, 0.0) / degrees
-    variance = noise * (1 / n + float(np.sum(design.away**2)))
-    if surrogate_trials is not None:
-        variance += fitted / (n - 1) / surrogate_trials
-    return _Scores(mean - explained @ design.away, np.sqrt(variance), degrees)
+    variance = noise * (1 / n + float(np.sum(design.away**2))) + known.noise(design, explained)
+    return _Scores(mean - explained @ design.away, np.sqrt(variance), known.degrees_of_freedom(n))
 
 
 def _earlier(owners: Indices, trials: int) -> Array:

@@ -24,6 +24,8 @@ _MIN_AT_ALL = 10
 """Minimum residual degrees of freedom for a regression."""
 SPIKE = 0.2
 """Share of the residual variance above which one trial is too dominant: others like it have not occurred yet."""
+ALONE = 0.5
+"""Share above which an interval rests on one trial and is not used, unless its floor is at least as wide."""
 _SINGULAR = 1e-6
 
 
@@ -74,17 +76,20 @@ def control_variates(
     confidence: float = 95,
     precision: float | None = None,
     surrogate_trials: int | None = None,
+    means_covariance: ArrayLike | None = None,
 ) -> ControlVariates:
     """Estimate the mean of y at the known means of x: the regression estimator (Lavenberg and Welch 1981).
 
     The estimate is mean(y) - β (mean(x) - μ), with β by least squares; its variance is that of a fitted value at μ, s² (1/n + d'
-    Sxx⁻¹ d) with d = mean(x) - μ, on n - k - 1 degrees of freedom. Means estimated from m surrogate trials add β' S β / m.
+    Sxx⁻¹ d) with d = mean(x) - μ, on n - k - 1 degrees of freedom. Means estimated from m surrogate trials add β' S β / m, and means
+    with the covariance C add β' C β (`LevelMeans` gives it for controls that are known from unequal numbers of lists).
 
     Residuals of a fluid surrogate are mostly near 0 and rarely large, so few trials understate them: nominal 95 % intervals covered
     70 % with 30 trials and 86 % with 100 (DCTCP, p99). The controlled interval is therefore used only from 200 trials on, or from a
     tenth of what the plain interval would take for the `precision`, if that is smaller; it has four fifths of the reported error
     probability, and its half-width is at least half of the precision. If this makes it wider than the plain interval, which needs no
-    such guards, the plain one is used. Both are returned.
+    such guards, the plain one is used. Nor is it used where one trial makes over half of the residual variance and the floor is
+    narrower: it then rests on that trial. Both are returned.
 
     Parameters
     ----------
@@ -101,6 +106,9 @@ def control_variates(
         Desired half-width, in percent of the estimate; without it there is no floor and no tenth of a forecast.
     surrogate_trials
         Number of independent surrogate trials behind the known means; None if they are exact.
+    means_covariance
+        Covariance of the known means, shape (k, k). `surrogate_trials` are then the fewest lists behind one of them, which limit the
+        degrees of freedom.
 
     Raises
     ------
@@ -113,10 +121,11 @@ def control_variates(
     as_percent(confidence, "confidence")
     wanted = None if precision is None else as_tolerance(precision)
     plain = mean_interval(values, confidence=confidence)
-    fit = regression(values, controls, means, surrogate_trials)
+    fit = regression(values, controls, Known(means, surrogate_trials, means_covariance))
     estimate = plain.estimate - fit.shift
     floor = 0.0 if wanted is None else wanted / 2 * abs(estimate)
-    half = max(reach_of(fit.degrees_of_freedom, confidence) * sqrt(fit.variance), floor)
+    reached = reach_of(fit.degrees_of_freedom, confidence) * sqrt(fit.variance)
+    half = max(reached, floor)
     controlled = MeanInterval(
         estimate,
         estimate - half,
@@ -125,7 +134,9 @@ def control_variates(
         float(confidence),
         "regression on control variates",
     )
-    return guarded(plain, controlled, fit, float(values.var(ddof=1)) / values.size, wanted)
+    return guarded(
+        plain, controlled, fit, float(values.var(ddof=1)) / values.size, wanted, floored=reached <= floor
+    )
 
 
 def guarded(
@@ -135,12 +146,21 @@ def guarded(
     plain_variance: float,
     precision: float | None,
     least: int = 0,
+    *,
+    floored: bool = False,
 ) -> ControlVariates:
-    """Return both intervals, and which of them to use; the precision is a share, `least` a minimum of trials for another reason."""
+    """Return both intervals, and which of them to use.
+
+    The precision is a share, `least` a minimum of trials for another reason, and `floored` whether the controlled interval is as wide
+    as its floor, which does not depend on single trials.
+    """
     n, confidence = controlled.n, controlled.confidence
     needed = max(_trials_needed(plain, precision), least)
     gains = n >= needed and plain_variance > fit.variance
-    usable = gains and controlled.high - controlled.low <= plain.high - plain.low
+    largest = _largest(fit.residuals)
+    alone = largest > ALONE and not floored
+    narrower = controlled.high - controlled.low <= plain.high - plain.low
+    usable = gains and narrower and not alone
     used = controlled if usable else plain
     return ControlVariates(
         estimate=used.estimate,
@@ -150,14 +170,20 @@ def guarded(
         controlled=controlled,
         plain=plain,
         gain=plain_variance / fit.variance if fit.variance else inf,
-        largest=(largest := _largest(fit.residuals)),
+        largest=largest,
         coefficients=fit.coefficients,
         n=n,
         needed=needed,
         confidence=confidence,
         warnings=tuple(
             _warnings(
-                largest, n, needed, floored=precision is not None, wider=gains and not usable, tail=least > 0
+                largest,
+                n,
+                needed,
+                floored=precision is not None,
+                wider=gains and not narrower,
+                tail=least > 0,
+                alone=alone,
             )
         ),
         method=f"{controlled.method}, at {100 - INNER * (100 - confidence):g} % for a reported {confidence:g} %",
@@ -221,6 +247,49 @@ def independent_controls(x: ArrayLike) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """The means of controls, with what says how well they are known: the arguments of `control_variates`."""
+
+    means: Array
+    surrogate_trials: int | None = None
+    covariance: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        """Check them.
+
+        Raises
+        ------
+        StatisticsError
+            The number of surrogate trials is not above 1, or the covariance is not one of these means.
+        """
+        if self.surrogate_trials is not None and self.surrogate_trials < 2:
+            raise StatisticsError(f"surrogate_trials is {self.surrogate_trials!r}; expected an integer ≥ 2")
+        if self.covariance is None:
+            return
+        given, k = np.asarray(self.covariance, dtype=np.float64), self.means.size
+        if given.shape != (k, k) or not np.isfinite(given).all() or not np.allclose(given, given.T):
+            raise StatisticsError(
+                f"means_covariance has the shape {given.shape}; expected a symmetric one of {k} × {k}"
+            )
+
+    def degrees_of_freedom(self, n: int) -> int:
+        """Return those of n trials, at most those of the lists behind the means."""
+        own = n - self.means.size - 1
+        if self.covariance is None or self.surrogate_trials is None:
+            return own
+        return max(1, min(own, self.surrogate_trials - self.means.size))
+
+    def noise(self, design: Design, along: Array) -> Array:
+        """Return what the means add to a variance, for responses with the coordinates `along` the axes: shape (…, controls)."""
+        if self.covariance is not None:
+            on_axes = design.back.T @ np.asarray(self.covariance, dtype=np.float64) @ design.back
+            return np.asarray(np.sum((along @ on_axes) * along, axis=-1))
+        if self.surrogate_trials is None:
+            return np.zeros(along.shape[:-1])
+        return np.sum(along**2, axis=-1) / (design.left.shape[0] - 1) / self.surrogate_trials
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Design:
     """Centred controls on orthonormal axes: `left` (trials, controls), the rest to come back, and how far the known means are away.
 
@@ -253,27 +322,23 @@ class Design:
         return cls(left, right.T / sizes / scale[:, None], right @ off / sizes)
 
 
-def regression(y: Array, controls: Array, means: Array, surrogate_trials: int | None) -> Regression:
+def regression(y: Array, controls: Array, known: Known) -> Regression:
     """Fit y on centred controls and evaluate the adjustment at the known means.
 
     Raises
     ------
     StatisticsError
-        A control is determined by the others, or the number of surrogate trials is not above 1.
+        A control is determined by the others.
     """
-    if surrogate_trials is not None and surrogate_trials < 2:
-        raise StatisticsError(f"surrogate_trials is {surrogate_trials!r}; expected an integer ≥ 2")
     n, k = controls.shape
-    design = Design.of(controls, means)
+    design = Design.of(controls, known.means)
     along = design.left.T @ y
-    explained = design.left @ along
-    residuals = y - y.mean() - explained
-    degrees = n - k - 1
-    noise = float(residuals @ residuals) / degrees
-    variance = noise * (1 / n + float(np.sum(design.away**2)))
-    if surrogate_trials is not None:
-        variance += float(explained.var(ddof=1)) / surrogate_trials
-    return Regression(float(along @ design.away), variance, design.back @ along, residuals, degrees)
+    residuals = y - y.mean() - design.left @ along
+    noise = float(residuals @ residuals) / (n - k - 1)
+    variance = noise * (1 / n + float(np.sum(design.away**2))) + float(known.noise(design, along))
+    return Regression(
+        float(along @ design.away), variance, design.back @ along, residuals, known.degrees_of_freedom(n)
+    )
 
 
 def _trials_needed(plain: MeanInterval, precision: float | None) -> int:
@@ -291,7 +356,9 @@ def _largest(residuals: Array) -> float:
     return float(squares.max()) / total if total else 0.0
 
 
-def _warnings(largest: float, n: int, needed: int, *, floored: bool, wider: bool, tail: bool) -> list[str]:
+def _warnings(
+    largest: float, n: int, needed: int, *, floored: bool, wider: bool, tail: bool, alone: bool
+) -> list[str]:
     """List the reasons against the controlled interval."""
     found: list[str] = []
     if tail:
@@ -306,7 +373,12 @@ def _warnings(largest: float, n: int, needed: int, *, floored: bool, wider: bool
     if wider:
         level = "at the level of four fifths" + (" and never below half of the precision" if floored else "")
         found.append(f"the plain interval is used: the controlled one, {level}, is wider")
-    if largest > SPIKE:
+    if alone:
+        found.append(
+            f"the plain interval is used: the controlled one rests on one trial, which makes {100 * largest:.0f} % of what the "
+            "controls leave; more trials, of which others are like it, lift this"
+        )
+    elif largest > SPIKE:
         found.append(
             f"one trial makes {100 * largest:.0f} % of what the controls leave: the interval may be too short"
         )
