@@ -468,6 +468,7 @@ def surrogate_batch(
     statistics: Sequence[_Statistic],
     controller: object = ...,
     network: Sequence[tuple[str, str]] = ...,
+    window_ps: int = 0,
     threads: int | None = None,
     **workload: Unpack[_Workload],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
@@ -478,6 +479,7 @@ def surrogate_samples(
     statistic: _Statistic,
     controller: object = ...,
     network: Sequence[tuple[str, str]] = ...,
+    window_ps: int = 0,
     threads: int | None = None,
     **workload: Unpack[_Workload],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...

@@ -84,7 +84,7 @@ pub use flow_list::{
 };
 pub use flow_routes::FlowRoute;
 pub use fluid::{
-    Features, Quantity, Statistic, Summary, Surrogate, SurrogateError, fluid, fluid_observed,
+    Features, FluidSettings, Quantity, Statistic, Summary, Surrogate, SurrogateError, fluid, fluid_observed,
     surrogate_batch, surrogate_batch_observed, surrogate_samples_observed,
 };
 pub use framing::Framing;

@@ -3,8 +3,8 @@
 
 use trialwise_congestion::{Algorithm, Feedback};
 use trialwise_simulator::{
-    Arrivals, Fabric, Features, FlowSpecification, Framing, Load, NodeId, Pattern, Quantity, Settings,
-    SimulationError, Statistic, Summary, SurrogateError, Workload, fluid, fluid_observed, simulate,
+    Arrivals, Fabric, Features, FlowSpecification, FluidSettings, Framing, Load, NodeId, Pattern, Quantity,
+    Settings, SimulationError, Statistic, Summary, SurrogateError, Workload, fluid, fluid_observed, simulate,
     surrogate_batch, surrogate_samples_observed,
 };
 use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
@@ -228,6 +228,14 @@ fn a_batch_is_its_trials_with_any_number_of_threads() {
     let slowdown = batch[7].values[1].unwrap();
     assert!(slowdown > 1.0 && slowdown < 20.0, "{slowdown}");
     assert!(batch.iter().all(|surrogate| surrogate.steps > surrogate.features.flows));
+
+    let window = Duration::from_microseconds(20);
+    let settings = FluidSettings { framing: framing(), window };
+    let coarse = surrogate_batch(&fabric, settings, &workload, &seeds[7..8], 1, &statistics).unwrap();
+    let times = fluid(&fabric, framing(), &flows, window).unwrap();
+    let rough = times.iter().map(|time| time.as_seconds()).sum::<f64>() / times.len() as f64;
+    assert_eq!(coarse[0].values[0], Some(rough));
+    assert!(rough != mean && coarse[0].steps < batch[7].steps);
 }
 
 #[test]

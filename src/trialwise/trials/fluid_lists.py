@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,12 @@ class ListTable:
     steps: Array
 
 
+class _Window(TypedDict, total=False):
+    """The least time between two searches for rates, in picoseconds; absent for the exact model."""
+
+    window_ps: int
+
+
 class FluidLists:
     """The flow lists that seeds sample for a trial with its placeholders filled in, and their results in the fluid model.
 
@@ -53,6 +60,9 @@ class FluidLists:
         self._congestion = congestion_of(trial, folder)
         self._network = trial.network
         self._threads = threads
+        self._window: _Window = (
+            {"window_ps": round(trial.rate_interval * 1e12)} if trial.rate_interval else {}
+        )
 
     @property
     def framing(self) -> tuple[int, int]:
@@ -75,6 +85,7 @@ class FluidLists:
                 controller=self._congestion,
                 network=self._network,
                 threads=self._threads,
+                **self._window,
                 **self._workload,
             )
         except _core.SimulationError as error:
@@ -92,6 +103,7 @@ class FluidLists:
                 controller=self._congestion,
                 network=self._network,
                 threads=self._threads,
+                **self._window,
                 **self._workload,
             )
         except _core.SimulationError as error:

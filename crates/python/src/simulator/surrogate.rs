@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use trialwise_python_macros::entry;
 use trialwise_simulator::{
-    Quantity, Statistic, Summary, Surrogate, fluid_observed, surrogate_batch_observed,
+    FluidSettings, Quantity, Statistic, Summary, Surrogate, fluid_observed, surrogate_batch_observed,
     surrogate_samples_observed,
 };
 use trialwise_units::{Duration, Seed, Time};
@@ -100,6 +100,8 @@ fn fluid<'py>(
 ///     the payload of the flows meant (from, below) in bytes, their start (from, before) in picoseconds.
 /// sizes, arrivals, pattern, load, load_of, duration_ps, size_table
 ///     The workload, as for `generate_flows`.
+/// window_ps
+///     As for `fluid`.
 /// threads
 ///     None for one on each processor; the result is the same.
 ///
@@ -112,7 +114,8 @@ fn fluid<'py>(
 #[entry]
 #[pyfunction]
 #[pyo3(signature = (
-    fabric, seeds, *, statistics, controller=Congestion::default(), network=Vec::new(), threads=None, **workload
+    fabric, seeds, *, statistics, controller=Congestion::default(), network=Vec::new(), window_ps=0, threads=None,
+    **workload
 ))]
 #[expect(clippy::too_many_arguments, reason = "a workload as it is written")]
 fn surrogate_batch<'py>(
@@ -122,19 +125,21 @@ fn surrogate_batch<'py>(
     statistics: Vec<StatisticTuple>,
     controller: Congestion<'_>,
     network: Pairs,
+    window_ps: u64,
     threads: Option<Whole>,
     workload: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<(Table<'py>, Table<'py>)> {
     let fabric = &fabric.0;
     let workload = workload_of(workload)?;
     let framing = Setup::framing(fabric, &controller, &network)?;
+    let settings = FluidSettings { framing, window: Duration::from_picoseconds(window_ps) };
     let statistics = statistics.iter().map(statistic_of).collect::<PyResult<Vec<_>>>()?;
     let seeds = seeds_of(&seeds)?;
     let threads = threads_of(threads)?;
     let mut looks = Looks::new();
     let batch = python.detach(|| {
         let mut look = || looks.look(|_| Ok(()));
-        surrogate_batch_observed(fabric, framing, &workload, &seeds, threads, &statistics, &mut look)
+        surrogate_batch_observed(fabric, settings, &workload, &seeds, threads, &statistics, &mut look)
     });
     looks.end()?;
     let batch = batch.map_err(refused)?;
@@ -160,7 +165,8 @@ fn surrogate_batch<'py>(
 #[entry]
 #[pyfunction]
 #[pyo3(signature = (
-    fabric, seeds, *, statistic, controller=Congestion::default(), network=Vec::new(), threads=None, **workload
+    fabric, seeds, *, statistic, controller=Congestion::default(), network=Vec::new(), window_ps=0, threads=None,
+    **workload
 ))]
 #[expect(clippy::too_many_arguments, reason = "a workload as it is written")]
 fn surrogate_samples<'py>(
@@ -170,19 +176,21 @@ fn surrogate_samples<'py>(
     statistic: StatisticTuple,
     controller: Congestion<'_>,
     network: Pairs,
+    window_ps: u64,
     threads: Option<Whole>,
     workload: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Samples<'py>> {
     let fabric = &fabric.0;
     let workload = workload_of(workload)?;
     let framing = Setup::framing(fabric, &controller, &network)?;
+    let settings = FluidSettings { framing, window: Duration::from_picoseconds(window_ps) };
     let statistic = statistic_of(&statistic)?;
     let seeds = seeds_of(&seeds)?;
     let threads = threads_of(threads)?;
     let mut looks = Looks::new();
     let samples = python.detach(|| {
         let mut look = || looks.look(|_| Ok(()));
-        surrogate_samples_observed(fabric, framing, &workload, &seeds, threads, &statistic, &mut look)
+        surrogate_samples_observed(fabric, settings, &workload, &seeds, threads, &statistic, &mut look)
     });
     looks.end()?;
     let samples = samples.map_err(refused)?;

@@ -6,11 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use trialwise_units::Seed;
 
-use super::FluidModel;
 use super::statistic::{Features, Statistic};
+use super::{FluidModel, FluidSettings};
 use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
-use crate::framing::Framing;
 use crate::refusal::SimulationError;
 use crate::workload::{Generator, Workload, WorkloadError};
 
@@ -47,21 +46,21 @@ pub enum SurrogateError {
 /// the order of the seeds and does not depend on the number of threads.
 pub fn surrogate_batch(
     fabric: &Fabric,
-    framing: Framing,
+    settings: impl Into<FluidSettings>,
     workload: &Workload,
     seeds: &[Seed],
     threads: usize,
     statistics: &[Statistic],
 ) -> Result<Vec<Surrogate>, SurrogateError> {
     let mut look = || ControlFlow::Continue(());
-    surrogate_batch_observed(fabric, framing, workload, seeds, threads, statistics, &mut look)
+    surrogate_batch_observed(fabric, settings, workload, seeds, threads, statistics, &mut look)
 }
 
 /// The same; `look` is called on this thread after each of its trials, and to break ends it with
 /// [`SimulationError::Interrupted`].
 pub fn surrogate_batch_observed(
     fabric: &Fabric,
-    framing: Framing,
+    settings: impl Into<FluidSettings>,
     workload: &Workload,
     seeds: &[Seed],
     threads: usize,
@@ -69,7 +68,7 @@ pub fn surrogate_batch_observed(
     look: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Vec<Surrogate>, SurrogateError> {
     check(statistics)?;
-    let job = Job { fabric, framing, generator: workload.prepare(fabric)?, seeds, threads };
+    let job = Job { fabric, settings: settings.into(), generator: workload.prepare(fabric)?, seeds, threads };
     Ok(job.run(&|worker, seed| worker.trial(seed, statistics), look)?)
 }
 
@@ -77,14 +76,14 @@ pub fn surrogate_batch_observed(
 /// means, whatever its summary.
 pub fn surrogate_samples_observed(
     fabric: &Fabric,
-    framing: Framing,
+    settings: impl Into<FluidSettings>,
     workload: &Workload,
     seeds: &[Seed],
     threads: usize,
     statistic: &Statistic,
     look: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Vec<Vec<f64>>, SurrogateError> {
-    let job = Job { fabric, framing, generator: workload.prepare(fabric)?, seeds, threads };
+    let job = Job { fabric, settings: settings.into(), generator: workload.prepare(fabric)?, seeds, threads };
     Ok(job.run(&|worker, seed| worker.samples(seed, statistic), look)?)
 }
 
@@ -98,7 +97,7 @@ fn check(statistics: &[Statistic]) -> Result<(), SurrogateError> {
 /// Trials for some threads.
 struct Job<'a> {
     fabric: &'a Fabric,
-    framing: Framing,
+    settings: FluidSettings,
     generator: Generator<'a>,
     seeds: &'a [Seed],
     threads: usize,
@@ -116,7 +115,7 @@ impl Job<'_> {
         let work = Mutex::new(seeds.chunks(CHUNK).zip(taken.chunks_mut(CHUNK)));
         let ended = AtomicBool::new(false);
         let compute = |look: &mut dyn FnMut() -> ControlFlow<()>| {
-            let mut worker = Worker::new(FluidModel::new(self.fabric, self.framing), &self.generator);
+            let mut worker = Worker::new(FluidModel::new(self.fabric, self.settings), &self.generator);
             loop {
                 let claimed = work.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some((seeds, places)) = claimed else { return Ok(()) };

@@ -30,6 +30,22 @@ use max_min::MaxMin;
 use route::RouteTable;
 use sharing::ProcessorSharing;
 
+/// What the model takes from a trial besides its flows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FluidSettings {
+    /// How bytes become packets.
+    pub framing: Framing,
+    /// The least time between two searches for rates, as of [`fluid`].
+    pub window: Duration,
+}
+
+impl From<Framing> for FluidSettings {
+    /// The exact model.
+    fn from(framing: Framing) -> Self {
+        Self { framing, window: Duration::ZERO }
+    }
+}
+
 /// A flow as the two models see it; times are in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Job {
@@ -61,15 +77,15 @@ pub fn fluid_observed(
     window: Duration,
     look: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Vec<Duration>, SimulationError> {
-    let mut model = FluidModel::new(fabric, framing);
-    model.run_observed(flows, window, look)?;
+    let mut model = FluidModel::new(fabric, FluidSettings { framing, window });
+    model.run_observed(flows, look)?;
     Ok(model.completion)
 }
 
 /// The model with memory that trials use again.
 pub(crate) struct FluidModel<'a> {
     fabric: &'a Fabric,
-    framing: Framing,
+    settings: FluidSettings,
     routes: RouteTable,
     jobs: Vec<Job>,
     sharing: ProcessorSharing,
@@ -78,10 +94,10 @@ pub(crate) struct FluidModel<'a> {
 }
 
 impl<'a> FluidModel<'a> {
-    pub(crate) fn new(fabric: &'a Fabric, framing: Framing) -> Self {
+    pub(crate) fn new(fabric: &'a Fabric, settings: FluidSettings) -> Self {
         Self {
             fabric,
-            framing,
+            settings,
             routes: RouteTable::new(fabric),
             jobs: Vec::new(),
             sharing: ProcessorSharing::default(),
@@ -97,21 +113,21 @@ impl<'a> FluidModel<'a> {
 
     /// The completion times of these flows.
     pub(crate) fn run(&mut self, flows: &[FlowSpecification]) -> Result<&[Duration], SimulationError> {
-        self.run_observed(flows, Duration::ZERO, &mut || ControlFlow::Continue(()))
+        self.run_observed(flows, &mut || ControlFlow::Continue(()))
     }
 
     fn run_observed(
         &mut self,
         flows: &[FlowSpecification],
-        window: Duration,
         look: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<&[Duration], SimulationError> {
+        let FluidSettings { framing, window } = self.settings;
         check_flows(self.fabric, flows)?;
         self.routes.lay(self.fabric, flows)?;
         self.jobs.clear();
         self.jobs.extend(flows.iter().map(|flow| Job {
             start: flow.start.picoseconds() as f64,
-            work: Bytes::new(self.framing.wire(flow.size.get())).get() as f64 * 8.0,
+            work: Bytes::new(framing.wire(flow.size.get())).get() as f64 * 8.0,
         }));
         let (jobs, routes, completion) = (&self.jobs, &self.routes, &mut self.completion);
         completion.clear();
@@ -147,7 +163,8 @@ mod tests {
             duration: Duration::from_milliseconds(50),
         };
         let flows = workload.generate(&fabric, Seed::new(1)).unwrap();
-        let mut model = FluidModel::new(&fabric, Framing { segment: 1000, header: 48, acknowledgement: 60 });
+        let framing = Framing { segment: 1000, header: 48, acknowledgement: 60 };
+        let mut model = FluidModel::new(&fabric, framing.into());
         let shared = model.run(&flows).unwrap().to_vec();
         let mut filled = vec![0.0; flows.len()];
         let mut look = || ControlFlow::Continue(());
