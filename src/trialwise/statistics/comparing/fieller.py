@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from scipy.special import stdtrit
 
 from trialwise.statistics.comparing.welch import least_p_value, rejects
+from trialwise.statistics.roots import root_between
 
 if TYPE_CHECKING:
     from trialwise.statistics.estimates.moments import Moments, Pair
@@ -88,9 +89,7 @@ def _direction(numerator: float, denominator: float) -> float:
 
 
 def _edge(a: Moments, b: Moments, start: float, end: float, alpha: float) -> float:
-    from scipy.optimize import brentq
-
-    return float(brentq(lambda angle: _beyond(a, b, angle, alpha), start, end, xtol=1e-15, rtol=1e-14))
+    return root_between(lambda angle: _beyond(a, b, angle, alpha), start, end, apart=1e-15, share=1e-14)
 
 
 def _beyond(a: Moments, b: Moments, angle: float, alpha: float) -> float:

@@ -21,6 +21,7 @@ from trialwise.statistics.estimates.quantiles import (
 from trialwise.statistics.online_moments import RunningMoments, heavy_tail
 from trialwise.statistics.pooled.clusters import Clusters, ratio_standard_error, resampled_counts
 from trialwise.statistics.pooled.trial_samples import TrialSamples
+from trialwise.statistics.roots import root_between
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -153,7 +154,6 @@ def design_effect(clusters: Clusters, p: Fraction) -> float:
 
 def compatible_shares(p: float, known: float, tail: float) -> tuple[float, float]:
     """Return the range of shares of `known` samples with Clopper-Pearson bounds that contain p; 0 and 1 if all do."""
-    from scipy.optimize import brentq
 
     def too_few(share: float) -> float:
         return float(betainc(known * share + 1, max(known * (1 - share), 1e-12), p)) - (1 - tail)
@@ -161,8 +161,8 @@ def compatible_shares(p: float, known: float, tail: float) -> tuple[float, float
     def too_many(share: float) -> float:
         return float(betainc(max(known * share, 1e-12), known * (1 - share) + 1, p)) - tail
 
-    low = float(brentq(too_few, 0.0, p)) if too_few(0.0) > 0 else 0.0
-    high = float(brentq(too_many, p, 1.0)) if too_many(1.0) < 0 else 1.0
+    low = root_between(too_few, 0.0, p) if too_few(0.0) > 0 else 0.0
+    high = root_between(too_many, p, 1.0) if too_many(1.0) < 0 else 1.0
     return low, high
 
 

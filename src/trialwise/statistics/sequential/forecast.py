@@ -25,7 +25,12 @@ MOST = 10_000
 """Largest number of further trials on each side that is considered."""
 Judged: TypeAlias = Literal["fresh", "pooled"]
 _NEARER = 0.1
-_DRAWS = 64
+_UNIT = 1 << 30
+_NET = (
+    (0x29A097F2, (0x20655C11, 0x1A6FD0D6, 0x0EE21369, 0x0597ED29, 0x03A3CEF5, 0x0137F11F)),
+    (0x3AB535AE, (0x25584C0A, 0x3C196573, 0x286AC67F, 0x37DD7744, 0x277A718E, 0x3FE993BB)),
+)
+"""Of each coordinate of a scrambled Sobol net, times `_UNIT`: its first point, and by what the bits of a place change it."""
 _STEPS = 400
 
 
@@ -105,9 +110,16 @@ def _truths(a: Moments, b: Moments, margin: Margin | None) -> tuple[Moments, Mom
 
 @lru_cache(maxsize=1)
 def _shares() -> Array:
-    from scipy.stats import qmc
+    return np.array([_coordinates(*each) for each in _NET])
 
-    return np.ascontiguousarray(qmc.Sobol(2, rng=np.random.default_rng(7)).random(_DRAWS).T)
+
+def _coordinates(start: int, words: tuple[int, ...]) -> list[float]:
+    found = [start]
+    for place in range(1, 1 << len(words)):
+        found.append(
+            found[-1] ^ words[(place & -place).bit_length() - 1]
+        )  # the one bit in which Gray codes differ
+    return [one / _UNIT for one in found]
 
 
 def _chance(

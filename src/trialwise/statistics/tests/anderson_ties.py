@@ -9,6 +9,7 @@ from scipy.special import ndtr
 
 from trialwise.statistics.checks import Array
 from trialwise.statistics.pooled.estimates import Pooled
+from trialwise.statistics.roots import root_between
 
 _MAX_STEPS = 6000
 """Affordable number of steps of the exact distribution, some ten microseconds each."""
@@ -106,8 +107,6 @@ def _eigenvalues(pooled: Pooled) -> Array:
 
 def _normal_tail(eigenvalues: Array, statistic: float) -> float:
     """Return P(weighted sum of chi-squared variables > statistic) by Kuonen's saddlepoint approximation (1999)."""
-    from scipy.optimize import brentq
-
     mean = float(eigenvalues.sum())
     if statistic <= 0:
         return 1.0
@@ -120,7 +119,7 @@ def _normal_tail(eigenvalues: Array, statistic: float) -> float:
         return float((eigenvalues / (1 - 2 * at * eigenvalues)).sum()) - statistic
 
     # Each term is at most 1/(-2 at), so the slope is below the statistic to the left of this.
-    point = float(brentq(slope, -eigenvalues.size / statistic, most * (1 - 1e-13)))
+    point = root_between(slope, -eigenvalues.size / statistic, most * (1 - 1e-13))
     height = -0.5 * sum(log1p(-2 * point * one) for one in eigenvalues.tolist())
     second = float((2 * (eigenvalues / (1 - 2 * point * eigenvalues)) ** 2).sum())
     root = copysign(sqrt(max(2 * (point * statistic - height), 0.0)), point)
