@@ -17,6 +17,12 @@ Judged = Literal[
 """What a rule may judge: the mean or a percentile of one number per trial, or a score; comparisons, also of pooled data; a measure of
 all samples; CCEval's batches of tilted trials, or all of these weighted; blocks of Sobol samples; an interval with controls.
 """
+BATCH = 40
+"""CCEval's K: trials of a batch."""
+MIN_BLOCKS = 8
+"""Blocks of Sobol samples before the first look: with fewer, the standard error of a pooled quantile is too small, and Student's
+factor outweighs the gain.
+"""
 _SAMPLES: frozenset[Judged] = frozenset({"mean", "pooled", "batches", "weighted", "blocks", "controls"})
 
 

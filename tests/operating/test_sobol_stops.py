@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import qmc
 
 from trialwise import statistics as st
-from trialwise.statistics.sequential.blocks import MIN_BLOCKS
+from trialwise.rules import MIN_BLOCKS
 
 LOG = logging.getLogger(__name__)
 pytestmark = pytest.mark.operating

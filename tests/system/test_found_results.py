@@ -21,7 +21,7 @@ from trialwise.experiment.results import Results
 from trialwise.experiment.writing import write_experiment
 from trialwise.measurement.reported import Reported
 from trialwise.measurement.results import read_results
-from trialwise.study.load import opened
+from trialwise.study.locating import opened
 
 GO = """\
 goos: linux

@@ -8,7 +8,7 @@ from tests.system.conftest import Bench
 
 from trialwise.execution.rereading import read_again
 from trialwise.experiment.reading import read_experiment
-from trialwise.study.load import opened
+from trialwise.study.locating import opened
 
 ROWS, TRIALS = 20_000, 4
 

@@ -50,7 +50,7 @@ OWN = (
     "analysis/path/*",
     "analysis/runtime/simulation.py",
     "report/figures/path_plane.py",
-    "study/path_facts.py",
+    "study/facts_of_paths.py",
     "study/tilting.py",
 )
 """Modules of the kinds and of the sources themselves."""

@@ -1,23 +1,80 @@
-"""What commands import before their first trial: not the parts of SciPy that take longer than all else."""
+"""What commands import before their first trial: not what takes longer than all else, and only some analyses use."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from trialwise import statistics as st
+from trialwise import study
 
-LATER = {"scipy.optimize", "scipy.signal", "scipy.stats", "scipy.sparse", "scipy.linalg", "scipy.interpolate"}
+PARTS = {"scipy.optimize", "scipy.signal", "scipy.stats", "scipy.sparse", "scipy.linalg", "scipy.interpolate"}
+"""Parts of SciPy that take longer than all else."""
+NETWORK = {"ssl", "http.client", "asyncio", "multiprocessing.forkserver"}
+TABLES = {
+    "polars",
+    "scipy.special",
+    "trialwise.analysis.trial_set",
+    "trialwise.readers",
+    "trialwise.exchange",
+}
+"""What reads tables, and judges."""
+
+
+def loaded_by(code: str, folder: Path | None = None) -> set[str]:
+    """Return the modules of a process that executes the code."""
+    words = [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules, file=sys.__stderr__)"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=folder)
+    return set(done.stderr.split())
 
 
 def test_ab_starts_without_what_only_some_analyses_use() -> None:
-    code = "import sys, trialwise.cli.ab, trialwise.study; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.split())
-    assert "trialwise.study.running" in loaded
-    assert not loaded & LATER
+    loaded = loaded_by("import trialwise.cli.ab; from trialwise import study; study.run, study.analyse")
+    assert {"trialwise.study.running", "trialwise.study.reading"} <= loaded
+    assert not loaded & (PARTS | NETWORK)
+
+
+def test_comparing_takes_none_of_the_slow_parts_of_scipy() -> None:
+    code = """from trialwise import statistics as st
+a, b = [1.0, 1.2, 1.1, 1.3], [1.2, 1.5, 1.3, 1.1]
+st.difference(a, b, margin=0.03)
+from trialwise.statistics.estimates.moments import Moments
+from trialwise.statistics.sequential.forecast import trials_to_decide
+trials_to_decide(Moments(4, 1.0, 0.2), Moments(4, 1.1, 0.3), None, 0.05)"""
+    loaded = loaded_by(code)
+    assert "trialwise.statistics.comparing.fieller" in loaded
+    assert not loaded & PARTS
+
+
+EXPERIMENT = """\
+[experiment]
+name = "e"
+[trial]
+kind = "command"
+command = "true {n}"
+[factors]
+n = [1, 2]
+[design]
+rounds = 1
+[metrics.t]
+resource = "wall"
+"""
+
+
+def test_a_run_needs_nothing_that_analyses(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(EXPERIMENT)
+    code = """from trialwise.cli.main import main
+sys.argv = ["trialwise", "run", "e.toml", "--quiet"]
+try:
+    main()
+except SystemExit as ending:
+    assert not ending.code, ending.code"""
+    loaded = loaded_by(code, tmp_path)
+    assert "trialwise.execution.runner" in loaded
+    assert not loaded & (PARTS | NETWORK | TABLES)
 
 
 def test_names_of_statistics_come_with_their_first_use() -> None:
@@ -33,5 +90,13 @@ def test_names_of_statistics_come_with_their_first_use() -> None:
         _ = st.nothing  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def test_each_name_of_the_stub_is_in_its_module() -> None:
-    assert all(getattr(st, name) is not None for name in dir(st))
+@pytest.mark.parametrize("package", [st, study])
+def test_each_name_of_a_stub_is_in_its_module(package: object) -> None:
+    assert all(getattr(package, name) is not None for name in dir(package))
+
+
+@pytest.mark.parametrize("package", [st, study])
+def test_no_module_has_the_name_of_what_comes_with_its_first_use(package: object) -> None:
+    """Importing such a module would put it in the place of the name."""
+    (folder,) = package.__path__  # type: ignore[attr-defined]
+    assert not {path.stem for path in Path(folder).iterdir()} & set(dir(package))

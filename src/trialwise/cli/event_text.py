@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from trialwise.analysis.interval_widths import Width
-from trialwise.analysis.versions.live import LiveChange
 from trialwise.execution.events import (
     ClockDisturbed,
     Computing,
@@ -27,6 +27,9 @@ from trialwise.experiment.machine_names import LOCAL
 from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import as_given, counted, interval, with_bounds
 from trialwise.report.numbers import write
+
+if TYPE_CHECKING:
+    from trialwise.analysis.versions.live import LiveChange
 
 LONG_SECONDS = 10.0
 """Trials in progress for longer than this are shown with their start time."""
@@ -90,7 +93,7 @@ def _trial_ended(event: TrialEnded) -> str:
 
 def width_text(width: Width | LiveChange) -> str:
     """Write a width as "throughput p50 ±3.1 %", or how many trials are missing; a change as "./new: time -3.1 % (-4.0 to -2.2)"."""
-    if isinstance(width, LiveChange):
+    if not isinstance(width, Width):
         ends = (width.percent.estimate, width.percent.low, width.percent.high)
         value, low, high = with_bounds(*ends, sign=True)
         bounds = f"{interval(low, high)}; {as_given(width.confidence)} %"

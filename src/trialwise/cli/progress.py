@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
@@ -18,7 +18,6 @@ from rich.table import Table
 from rich.text import Text
 
 from trialwise.analysis.interval_widths import LiveWidths, Width
-from trialwise.analysis.versions.live import LiveChange
 from trialwise.cli.event_text import AWAITED, computing_text, describe, time_text, width_text
 from trialwise.cli.text import whole_words
 from trialwise.cli.throttle import Course
@@ -43,6 +42,9 @@ from trialwise.experiment.model import Experiment
 from trialwise.measurement.samples import Samples
 from trialwise.store.records import TrialRow
 from trialwise.visible import cell_width, visible
+
+if TYPE_CHECKING:
+    from trialwise.analysis.versions.live import LiveChange
 
 REDRAW_SECONDS = 0.2
 """Minimum interval between redraws of the bar, in seconds; it does not delay short trials."""

@@ -161,14 +161,20 @@ def run(
 
 def _warn(console: Console, experiment: Experiment) -> None:
     """Warn before the run of known faults of its stopping rule."""
-    from trialwise.design.fine_precision import too_fine
-    from trialwise.design.sizing import size
-
     warning = RULES[experiment.design.looks].warning
     if warning and stops_by_itself(experiment):
         console.print(f'! looks = "{experiment.design.looks}": {warning}', markup=False)
-    for text in (*too_fine(experiment, size(experiment)), *_cautions(experiment)):
+    for text in (*_too_fine(experiment), *_cautions(experiment)):
         console.print(f"! {text}", markup=False)
+
+
+def _too_fine(experiment: Experiment) -> Iterable[str]:
+    if not stops_by_itself(experiment):
+        return ()
+    from trialwise.design.fine_precision import too_fine
+    from trialwise.design.sizing import size
+
+    return too_fine(experiment, size(experiment))
 
 
 def _cautions(experiment: Experiment) -> Iterable[str]:

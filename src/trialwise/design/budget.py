@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from trialwise import statistics as st
 from trialwise.design.advice import MIN_CONFIDENCE
 from trialwise.design.sizing import Need, Sizing, rounds_needed
 from trialwise.design.timing import TrialTimes, total_seconds
 from trialwise.experiment.model import Experiment, Kpi, Variability
 from trialwise.experiment.quantity import duration_text
-from trialwise.statistics import series_needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def _score_fit(need: Need, series: int, experiment: Experiment) -> Fit:
         return _fit(need, fits=True)
 
     def fits(percentile: float, confidence: float) -> bool:
-        return series_needed(percentile, confidence, robustness=robustness) <= series
+        return st.series_needed(percentile, confidence, robustness=robustness) <= series
 
     return _nearest_fit(need, fits, upwards=score.percentile > 50)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from trialwise import statistics as st
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment, Metric
-from trialwise.statistics import quantile_refusal
 
 
 def wants_enough_samples(metric: Metric) -> bool:
@@ -20,7 +20,7 @@ def refuse_few_samples(experiment: Experiment, expected: Mapping[str, float]) ->
     for metric in experiment.metrics:
         if metric.name not in expected or not wants_enough_samples(metric):
             continue
-        if refusal := quantile_refusal(expected[metric.name], metric.percentile or 0.0):
+        if refusal := st.quantile_refusal(expected[metric.name], metric.percentile or 0.0):
             raise PlanError(
                 f"{experiment.name}: metric {metric.name}: {refusal}",
                 hint='longer trials, estimand = "pooled", or few_samples = "allow" in the metric, which forces it',

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
 
+from trialwise import statistics as st
 from trialwise.design.orders import rounds_in_block
 from trialwise.design.treatments import count_treatments
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment, Kpi, Metric, Variability
 from trialwise.experiment.results import claimed
 from trialwise.experiment.stopping import stops_by_itself, stops_by_series
-from trialwise.statistics import samples_needed, series_needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def rounds_needed(kpi: Kpi, robustness: int) -> int:
 
     A lower bound on p75 needs as many as an upper one on p25.
     """
-    return samples_needed(kpi.percentile, kpi.confidence, robustness=robustness, sides=kpi.bound)
+    return st.samples_needed(kpi.percentile, kpi.confidence, robustness=robustness, sides=kpi.bound)
 
 
 def _series(metric: Metric, robustness: int) -> list[Need]:
@@ -124,5 +124,5 @@ def _series(metric: Metric, robustness: int) -> list[Need]:
     if score is None:
         return []
     return [
-        Need(metric.name, score, series_needed(score.percentile, score.confidence, robustness=robustness))
+        Need(metric.name, score, st.series_needed(score.percentile, score.confidence, robustness=robustness))
     ]

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from trialwise import statistics as st
 from trialwise.design.sizing import Sizing, block_of
 from trialwise.design.timing import TrialTimes, total_seconds
 from trialwise.design.treatments import treatments
@@ -24,10 +25,7 @@ from trialwise.experiment.stopping import (
     stops_by_itself,
     stops_by_series,
 )
-from trialwise.rules import ANYTIME, RULES
-from trialwise.statistics import samples_needed
-from trialwise.statistics.sequential.blocks import MIN_BLOCKS
-from trialwise.statistics.simulation.importance import BATCH
+from trialwise.rules import ANYTIME, BATCH, MIN_BLOCKS, RULES
 
 MAX_COMPARISONS = 5000
 MIN_FRESH = 10
@@ -95,7 +93,7 @@ def fewest_of(goal: Goal) -> int:
     of = goal.stop.of
     if of == "mean" or goal.metric.estimand == "pooled":
         return MIN_FRESH
-    return samples_needed(of, goal.stop.confidence, sides="two")
+    return st.samples_needed(of, goal.stop.confidence, sides="two")
 
 
 def pilot_rounds(experiment: Experiment) -> int:

@@ -655,7 +655,7 @@ class PathTrial(Trial):
     places = "trial.scheme, trial.path or trial.environment"
     analyses = "trialwise.analysis.path.analysing:analyse_path"
     words = "trialwise.report.documents.paths:PathWords"
-    knows = "trialwise.study.path_facts:path_facts"
+    knows = "trialwise.study.facts_of_paths:path_facts"
 
     @property
     def traits(self) -> Traits:

@@ -34,9 +34,9 @@ from trialwise.serve.places import Place
 from trialwise.store.connection import BusyLedgerError
 from trialwise.store.records import Event
 from trialwise.study.documents import FailureDocument, StoppingDocument
-from trialwise.study.load import opened
-from trialwise.study.state import State
-from trialwise.study.state import state as state_of
+from trialwise.study.locating import opened
+from trialwise.study.standing import State
+from trialwise.study.standing import state as state_of
 from trialwise.visible import visible
 
 QUICK, SLOW = ("progress", "order", "failures"), ("claims", "intervals")

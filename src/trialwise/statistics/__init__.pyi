@@ -25,7 +25,7 @@ from trialwise.statistics.comparing.summary_difference import (
     printed_difference,
     summary_difference,
 )
-from trialwise.statistics.comparing.verdicts import Verdict
+from trialwise.statistics.comparing.verdict import Verdict
 from trialwise.statistics.comparing.welch import WelchDifference
 from trialwise.statistics.effects.anova import Anova, AnovaRow, anova
 from trialwise.statistics.effects.components import (

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from scipy.special import stdtrit
 
+from trialwise.statistics.tails import FEWEST
+
 if TYPE_CHECKING:
     from trialwise.statistics.checks import Array
 
-_FEWEST = 10
-"""Minimum number of trials to look for a tail: among fewer, similar ones, a single one contributes nearly all of the variance."""
 _SHARE = 0.2
 _SKEW = 3.0
 _BY_CHANCE = 0.01
@@ -114,7 +114,7 @@ def heavy_tail(moments: RunningMoments, what: str = "trial", most_skewed: float 
     unit of observation, in the singular; `most_skewed` is infinite if skewness does no harm.
     """
     skewness, share = moments.skewness, moments.farthest_share
-    if moments.n < _FEWEST or (
+    if moments.n < FEWEST or (
         share <= max(_SHARE, _share_by_chance(moments.n)) and abs(skewness) <= most_skewed
     ):
         return ""

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
-
-from pydantic import TypeAdapter, ValidationError
+from typing import TYPE_CHECKING
 
 from trialwise.errors import StoreError
 from trialwise.foreign_files import read_foreign
 from trialwise.store.files import write_whole
 from trialwise.store.untouched import scratch_folder
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
 NAME = "drawn-means.json"
 _LARGEST = 64 << 20
 """Maximum bytes of the file that are read."""
 Entry = tuple[float, list[float], int]
 """For one metric: the level of its control, the means of its controls, and the number of lists they cover."""
-_FORMAT = TypeAdapter(dict[str, list[Entry]])
+
+
+@cache
+def _format() -> TypeAdapter[dict[str, list[Entry]]]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(dict[str, list[Entry]])
 
 
 class KeptMeans:
@@ -40,13 +49,15 @@ class KeptMeans:
         """Add entries to those in the file, and write it as a whole, unless directories are to be left untouched."""
         if scratch_folder() is not None:
             return
-        packed = _FORMAT.dump_json(self._entries() | {key: list(entries)}, indent=1)
+        packed = _format().dump_json(self._entries() | {key: list(entries)}, indent=1)
         with contextlib.suppress(StoreError):
             write_whole(self._path, lambda file: file.write(packed))
 
     def _entries(self) -> dict[str, list[Entry]]:
+        from pydantic import ValidationError
+
         try:
             packed = read_foreign(self._path, _LARGEST, within=self._path.parent, error=StoreError)
-            return _FORMAT.validate_json(packed)
+            return _format().validate_json(packed)
         except (StoreError, ValidationError):
             return {}

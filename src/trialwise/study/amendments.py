@@ -7,7 +7,7 @@ from trialwise.execution.create import differences_of
 from trialwise.experiment.amendable import KeyChange
 from trialwise.experiment.model import Experiment
 from trialwise.store.directory import ExperimentDirectory, latest
-from trialwise.study.load import default_directory
+from trialwise.study.locating import default_directory
 
 
 def changes(source: Path, experiment: Experiment, path: Path | None = None) -> tuple[KeyChange, ...]:

@@ -15,7 +15,7 @@ from trialwise.experiment.claims import StatedClaim
 from trialwise.measurement.keeping import kept_digests
 from trialwise.store.outputs import read_files, read_output
 from trialwise.store.records import TrialRow
-from trialwise.study.load import opened
+from trialwise.study.locating import opened
 
 
 def with_contents(trials: TrialSet, path: Path, claims: Iterable[StatedClaim]) -> TrialSet:

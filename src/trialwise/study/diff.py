@@ -26,7 +26,7 @@ from trialwise.measurement.file_identity import described
 from trialwise.measurement.identity import FileIdentity, Identity
 from trialwise.store.directory import LEDGER, ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.study.load import frozen_text, opened
+from trialwise.study.locating import frozen_text, opened
 from trialwise.study.reading import comparison_set
 from trialwise.study.sources import is_ours
 

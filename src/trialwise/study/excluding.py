@@ -14,8 +14,8 @@ from trialwise.store.ledger import Ledger
 from trialwise.store.records import EXCLUDE, INCLUDE, Amendment, TrialRow
 from trialwise.study.amending import amended, author, checked_reason, head_of
 from trialwise.study.documents import ExclusionDocument
-from trialwise.study.load import frozen_experiment
-from trialwise.study.state import failure_document
+from trialwise.study.locating import frozen_experiment
+from trialwise.study.standing import failure_document
 from trialwise.visible import visible
 
 _WITHOUT = "a trial is left out for a reason that others can judge"

@@ -18,7 +18,7 @@ from trialwise.errors import AnalysisError, PlanError
 from trialwise.experiment.path_files import PathCertificate, digest_in, judged_as, path_file
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.trials import PathEngine, PathSettings, PathTrial, way_text
-from trialwise.study.load import opened
+from trialwise.study.locating import opened
 from trialwise.study.path_fitting import FittedPath
 from trialwise.study.real_trials import now, one_path
 

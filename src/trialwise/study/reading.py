@@ -1,6 +1,5 @@
 """Read what the trials of a directory say, for every command that reads one."""
 
-import contextlib
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 from trialwise.analysis.calibration.calibrating import CalibrateOptions, calibrate
 from trialwise.analysis.calibration.results import Calibration
 from trialwise.analysis.comparison.between import VerdictSummary, between_treatments
-from trialwise.analysis.comparison.comparing import CompareOptions, tails_of
+from trialwise.analysis.comparison.comparing import CompareOptions
 from trialwise.analysis.directory import analyse_directory
 from trialwise.analysis.effects.directory import EffectsInput, read_effects_directory
 from trialwise.analysis.estimation.controls import Workloads
@@ -34,11 +33,8 @@ from trialwise.experiment.model import Controls, Experiment, Method
 from trialwise.kinds import part
 from trialwise.store.directory import ExperimentDirectory, latest
 from trialwise.store.ledger import Ledger
-from trialwise.study.documents import StoppingDocument
-from trialwise.study.load import opened
-from trialwise.study.state import State
-from trialwise.study.state import state as state_of
-from trialwise.study.stopping import known_workloads, stopping_document, stopping_state
+from trialwise.study.locating import opened
+from trialwise.study.stopping import known_workloads, stopping_state
 from trialwise.trials.drawn_means import Watch
 
 
@@ -89,18 +85,6 @@ def analyse(
         return without
     changed = changed_answers(without, found(with_excluded=True))
     return dataclasses.replace(without, exclusions=changed)
-
-
-def state(path: Path, watch: Watch | None = None, told: Progress | None = None) -> State:
-    """Report the progress of the experiment in a directory, while it runs or after. `watch` and `told` as in `analyse`."""
-    return dataclasses.replace(state_of(path), stopping=awaited_claims(path, watch, told))
-
-
-def awaited_claims(
-    path: Path, watch: Watch | None = None, told: Progress | None = None
-) -> StoppingDocument | None:
-    """Report what is known about the claims an experiment waits for; None if the plan alone decides. Options as in `analyse`."""
-    return stopping_document(ExperimentDirectory(latest(path)), watch, told)
 
 
 def observed(path: Path, options: ObserveOptions) -> Observation:
@@ -256,13 +240,6 @@ def _comparison_set(
     trials = with_estimands(trials, experiment, store)
     levels = {row.treatment: row.factors for row in store.rows}
     return paired_by_round(trials, flow_list_names(experiment, levels)) if paired else trials
-
-
-def tails(path: Path) -> tuple[str, ...]:
-    """Warn of treatments whose means say less than they seem to, because of one trial or skewness; none if nothing is known."""
-    with opened(path) as (experiment, directory, ledger), contextlib.suppress(AnalysisError):
-        return tuple(tails_of(_comparison_set(experiment, directory, ledger, paired=False)))
-    return ()
 
 
 def metrics_apart(path: Path) -> dict[str, str]:

@@ -30,7 +30,7 @@ from trialwise.numbers import counted
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 from trialwise.store.samples import record_name
-from trialwise.study.load import opened
+from trialwise.study.locating import opened
 from trialwise.trials.path_plan import NOWHERE, FlowPlan, flow_plans, settings_of
 
 _MOVED = 1.0

@@ -1,11 +1,13 @@
 """A run from its file to its end."""
 
+from __future__ import annotations
+
 import dataclasses
 import errno
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from trialwise.analysis.stopping.found import FindingMonitor
 from trialwise.errors import PlanError, StoreError, reason_of
 from trialwise.execution.allowance import Allowance
 from trialwise.execution.events import (
@@ -25,10 +27,12 @@ from trialwise.experiment.stopping import stops_by_itself
 from trialwise.experiment.writing import with_looks, write_experiment
 from trialwise.rules import ANYTIME
 from trialwise.store.directory import EXPERIMENT, ExperimentDirectory
-from trialwise.study.load import load, sources
+from trialwise.study.awaited import awaited_in
+from trialwise.study.locating import load, sources
 from trialwise.study.sessions import RunResult, run_session, tell
-from trialwise.study.stopping import judge_of, stopping_document
-from trialwise.trials.drawn_means import Watch
+
+if TYPE_CHECKING:
+    from trialwise.trials.drawn_means import Watch
 
 
 def run(
@@ -126,7 +130,7 @@ def run(
         ),
         directory,
     )
-    return dataclasses.replace(result, stopping=stopping_document(directory, watch))
+    return dataclasses.replace(result, stopping=awaited_in(directory, watch))
 
 
 def _at_any_time(
@@ -201,5 +205,8 @@ def _by_results(
     watch: Watch | None = None,
 ) -> StopByResults:
     """Return the rule that the experiment states."""
+    from trialwise.analysis.stopping.found import FindingMonitor  # most runs have none of this
+    from trialwise.study.stopping import judge_of
+
     judge = FindingMonitor(experiment) if experiment.results else judge_of(experiment, directory, watch)
     return StopByResults(judge, lambda event: tell(observers, event))

@@ -14,7 +14,7 @@ from trialwise.analysis.recorded import Recorded, Samples
 from trialwise.analysis.trial_set import chosen_metrics
 from trialwise.errors import AnalysisError
 from trialwise.store.samples import TOGETHER
-from trialwise.study.load import opened
+from trialwise.study.locating import opened
 
 SCHEMA = {
     "trial": pl.Int64,

@@ -48,13 +48,12 @@ from trialwise.store.directory import DirectoryLock, ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 from trialwise.study.documents import StoppingDocument
-from trialwise.study.load import check_factors
+from trialwise.study.locating import check_factors
 from trialwise.trials.base import IndependentKind, TrialKind
 from trialwise.trials.client_check import check_clients, end_left_containers
 from trialwise.trials.kinds import kind_of
 from trialwise.trials.marked import end_leftovers
 from trialwise.trials.removing import remove_tree
-from trialwise.trials.simulation import samples_by_metric
 from trialwise.trials.surroundings import inheriting, not_passed
 
 
@@ -231,6 +230,8 @@ def _check(
 def check_samples(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
     """Raise PlanError if simulated trials are expected to have too few samples for what a metric needs from each."""
     if any(wants_enough_samples(metric) for metric in experiment.metrics):
+        from trialwise.trials.simulation import samples_by_metric  # imported with the first simulation alone
+
         refuse_few_samples(experiment, samples_by_metric(experiment, factors))
 
 

@@ -16,7 +16,7 @@ from trialwise.store.ledger import Ledger
 from trialwise.store.records import SKIP, TREATMENT, UNSKIP, Amendment
 from trialwise.study.amending import amended, author, checked_reason, head_of
 from trialwise.study.documents import SkipDocument, SkippedDocument
-from trialwise.study.load import frozen_experiment
+from trialwise.study.locating import frozen_experiment
 
 _MOST = 1000
 """Treatments that are skipped at once."""

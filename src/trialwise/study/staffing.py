@@ -22,7 +22,7 @@ from trialwise.store.ledger import Ledger
 from trialwise.store.records import JOIN, LEAVE, WORKER, Amendment
 from trialwise.study.amending import amended, author, checked_reason, head_of
 from trialwise.study.documents import WorkersDocument
-from trialwise.study.load import frozen_experiment
+from trialwise.study.locating import frozen_experiment
 
 
 def change_workers(

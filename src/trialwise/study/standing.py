@@ -19,7 +19,7 @@ from trialwise.store.directory import ExperimentDirectory, is_locked, latest
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Amendment, Event, Head, NodeDocument, TrialRow
 from trialwise.study.documents import FailureDocument, StatusDocument, StoppingDocument, WorkerDocument
-from trialwise.study.load import frozen_experiment
+from trialwise.study.locating import frozen_experiment
 
 
 @dataclass(frozen=True, slots=True)

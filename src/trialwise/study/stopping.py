@@ -17,7 +17,7 @@ from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.kept_lists import KeptEngines
 from trialwise.store.kept_means import KeptMeans
 from trialwise.study.documents import StoppingDocument
-from trialwise.study.load import frozen_experiment
+from trialwise.study.locating import frozen_experiment
 from trialwise.trials.drawn_means import Watch
 
 

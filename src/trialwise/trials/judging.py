@@ -112,9 +112,10 @@ def judge(
     if problem is None:
         try:
             samples = {**instruments, **_read(experiment, run, text, instruments)}
-            printed = _printed(experiment, text)
-            samples |= printed.samples
-            remarks = (*remarks, *printed.remarks)
+            if experiment.results is not None:
+                printed = _printed(experiment, experiment.results, text)
+                samples |= printed.samples
+                remarks = (*remarks, *printed.remarks)
         except TrialError as error:
             problem, samples = error.message, {}
     elif experiment.results is not None and not run.cancelled:
@@ -133,14 +134,11 @@ def judge(
     )
 
 
-def _printed(experiment: Experiment, text: Callable[[TextSource], Reported]) -> Printed:
-    """Read what a harness printed, if metrics are to be found in it."""
-    from trialwise.measurement.results import Printed, read_results  # imports Polars, which takes long
+def _printed(experiment: Experiment, results: Results, text: Callable[[TextSource], Reported]) -> Printed:
+    """Read what a harness printed, in which metrics are to be found."""
+    from trialwise.measurement.results import read_results  # imports Polars, which takes long
 
-    if experiment.results is None:
-        return Printed({}, 0)
-    taken = {metric.name for metric in declared(experiment)}
-    return read_results(experiment.results, text(experiment.results.text), taken)
+    return read_results(results, text(results.text), {metric.name for metric in declared(experiment)})
 
 
 def _said_before(results: Results, text: Callable[[TextSource], Reported]) -> str:

@@ -27,7 +27,7 @@ from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger_file import LedgerFile
 from trialwise.store.outputs import output_files, read_output
 from trialwise.store.samples import read_many, record_name
-from trialwise.study.state import state
+from trialwise.study.standing import state
 
 TEXT = """
 [experiment]

@@ -10,7 +10,7 @@ from trialwise.errors import PlanError
 from trialwise.exchange.ordersage import read_ordersage
 from trialwise.exchange.printed_lines import NotUnderstoodError, printed_by_python, printed_by_shell
 from trialwise.experiment.reading import read_experiment
-from trialwise.study.load import opened
+from trialwise.study.locating import opened
 
 CONFIG = """\
 '''

@@ -14,7 +14,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from serving import TOKEN, asked, connected, serving
 from trialwise.serve.server import Serving
 from trialwise.store.directory import ExperimentDirectory
-from trialwise.study.state import state
+from trialwise.study.standing import state
 
 MARKUP = re.compile("<(script|img|b)[ >]")
 

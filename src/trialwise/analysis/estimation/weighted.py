@@ -17,7 +17,7 @@ from trialwise.experiment.model import Estimand, Experiment, Level, Metric
 from trialwise.experiment.placeholders import fill, names_in
 from trialwise.experiment.tilts import EXPECTED_FLOWS, LOAD_RATIO, LOG_LIKELIHOOD
 from trialwise.numbers import about, as_given, write
-from trialwise.statistics.simulation.importance import BATCH
+from trialwise.rules import BATCH
 
 Attempt = tuple[int, int]
 PRECISION = 1.0

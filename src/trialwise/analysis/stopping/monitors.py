@@ -23,8 +23,7 @@ from trialwise.design.few_samples import wants_enough_samples
 from trialwise.experiment.model import Design
 from trialwise.experiment.simulation import SOBOL_BLOCK
 from trialwise.experiment.stopping import Goal
-from trialwise.rules import RULES, RuleName
-from trialwise.statistics.sequential.blocks import MIN_BLOCKS
+from trialwise.rules import MIN_BLOCKS, RULES, RuleName
 from trialwise.statistics.sequential.states import SequentialUnweighted
 
 _Plain = SequentialUnweighted[Any]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trialwise.experiment.model import Looks
-from trialwise.statistics.comparing.verdicts import Verdict
+from trialwise.statistics.comparing.verdict import Verdict
 
 ClaimKind = Literal["metric", "kpi", "variability", "difference"]
 Known = Literal["open", "decided", "undecided"]

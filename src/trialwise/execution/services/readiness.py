@@ -5,9 +5,6 @@ Uses only the standard library and runs on Python 3.8, because it is also sent t
 
 from __future__ import annotations
 
-import http.client
-from urllib.parse import urlsplit
-
 from trialwise.execution.services.output import Search
 from trialwise.execution.services.ports import is_listened_on
 
@@ -55,6 +52,9 @@ class Readiness:
 
 def _unanswered(address: str, timeout: float) -> str | None:
     """Ask an address once; return what went wrong, None if it answers with a status below 400."""
+    import http.client  # with it comes TLS, which takes as long as a start
+    from urllib.parse import urlsplit
+
     parts = urlsplit(address)
     way = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     try:

@@ -9,7 +9,6 @@ from collections.abc import Generator
 from trialwise.errors import PlanError
 from trialwise.execution.tasks.clusters import opened_cluster
 from trialwise.execution.tasks.executor import Executor
-from trialwise.execution.tasks.local import LocalExecutor
 from trialwise.execution.workers.address import is_alone
 from trialwise.experiment.model import Experiment
 from trialwise.trials.base import IndependentKind, TrialKind
@@ -46,6 +45,8 @@ def opened_executor(kind: TrialKind, jobs: int | None, cluster: str | None) -> G
         with opened_cluster(cluster, jobs) as executor:
             yield executor
         return
+    from trialwise.execution.tasks.local import LocalExecutor
+
     executor = LocalExecutor(jobs or len(os.sched_getaffinity(0)))
     try:
         yield executor

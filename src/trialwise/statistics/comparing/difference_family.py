@@ -9,7 +9,8 @@ from trialwise.errors import StatisticsError
 from trialwise.statistics.comparing.difference import Difference, reason_of
 from trialwise.statistics.comparing.holm import NAMES, Correction, corrected
 from trialwise.statistics.comparing.paired import bill
-from trialwise.statistics.comparing.verdicts import Margin, Verdict, scaled, verdict_of
+from trialwise.statistics.comparing.verdict import Verdict
+from trialwise.statistics.comparing.verdicts import Margin, scaled, verdict_of
 from trialwise.statistics.comparing.welch import rejects
 from trialwise.statistics.estimates.moments import Pair
 from trialwise.statistics.sequential.forecast import trials_to_decide

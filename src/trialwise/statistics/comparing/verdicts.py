@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_percent
+from trialwise.statistics.comparing.verdict import Verdict
 from trialwise.statistics.comparing.welch import contrast, rejects
 from trialwise.statistics.estimates.moments import Moments
 
 if TYPE_CHECKING:
     from trialwise.statistics.estimates.moments import Pair
-
-Verdict: TypeAlias = Literal["different", "equivalent", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from trialwise.statistics.checks import Array
 
-MIN_BLOCKS = 8
-"""Before the first look. With fewer, the standard error of a pooled quantile is too small, and Student's factor outweighs the gain."""
-
 
 class SequentialBlocks:
     """A sequential estimate with looks after complete blocks, independent scrambled Sobol samples (Owen 1998).

@@ -12,6 +12,7 @@ from scipy.special import stdtrit
 
 from trialwise.errors import StatisticsError
 from trialwise.numbers import about
+from trialwise.rules import BATCH
 from trialwise.statistics.checks import Array, as_percent, as_values
 from trialwise.statistics.comparing.relative_margin import RelativeMarginStop, relative_margin_stop
 from trialwise.statistics.pooled.clusters import Clusters
@@ -20,8 +21,6 @@ from trialwise.statistics.sizing.switching import Cycle
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-BATCH = 40
-"""CCEval's K: trials of a batch."""
 MIN_EFFECTIVE = 50.0
 """Minimum effective sample size of a weighted tail, in trials."""
 _SHARE = 0.2

@@ -27,7 +27,7 @@ from trialwise.store.ledger_copy import copy_for_others
 from trialwise.store.records import Head, TrialRow
 from trialwise.study.artifact.chains import PROGRAMS
 from trialwise.study.artifact.packages import packages_of
-from trialwise.study.load import frozen_text, opened
+from trialwise.study.locating import frozen_text, opened
 
 _ENVIRONMENTS, _LOGS, _SCRATCH = "environments", "logs", "scratch"
 _DIGITS = 12

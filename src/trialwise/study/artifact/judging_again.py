@@ -21,7 +21,7 @@ from trialwise.study.artifact.rerun_folder import RerunFolder
 from trialwise.study.artifact.rerunning import differences_of
 from trialwise.study.claimed_contents import with_contents
 from trialwise.study.claims import JudgedClaims
-from trialwise.study.load import opened
+from trialwise.study.locating import opened
 from trialwise.study.reading import comparison_set
 
 _WAITING = ("planned", "running")

@@ -31,7 +31,7 @@ from trialwise.measurement.identity import Identity
 from trialwise.store.directory import EXPERIMENT, FOLDERS, LEDGER, ExperimentDirectory
 from trialwise.store.files import write_whole
 from trialwise.study.artifact.chains import PROGRAMS
-from trialwise.study.load import frozen_text, opened
+from trialwise.study.locating import frozen_text, opened
 
 RECORD = "verify.json"
 FORMAT: Literal["trialwise.rerun/1"] = "trialwise.rerun/1"

@@ -20,7 +20,7 @@ from trialwise.experiment.claims import ClaimData, StatedClaim
 from trialwise.study.claimed_contents import with_contents
 from trialwise.study.claims import JudgedClaims
 from trialwise.study.diff import diff_places
-from trialwise.study.load import opened
+from trialwise.study.locating import opened
 from trialwise.study.reading import comparison_set
 from trialwise.study.sources import is_ours
 

@@ -16,7 +16,7 @@ from trialwise.study.artifact.choosing import Candidate, candidates
 from trialwise.study.artifact.rerun_folder import files_of
 from trialwise.study.artifact.verifying import examined
 from trialwise.study.claims import JudgedClaims
-from trialwise.study.load import frozen_text, opened
+from trialwise.study.locating import frozen_text, opened
 from trialwise.trials.surroundings import told_of_surroundings
 
 _NOT_RUN = ("experiment", "factors", "metrics", "results", "design", "workers")
