@@ -60,6 +60,7 @@ html_theme_options = {
 }
 html_math_renderer = "mathml"
 copybutton_prompt_text = "$ "
+copybutton_line_continuation_character = "\\"
 pygments_style = "default"
 
 OTHER_VERSIONS: list[dict[str, str]] = json.loads((HERE / "versions.json").read_text(encoding="utf-8"))

@@ -2,7 +2,8 @@
 
 In a page, a block of `toml` or `python` whose first line is `# NAME` is written to that file. In a block of `console`, each line
 `$ COMMAND` runs in a shell, in the page's own temporary folder, and ends with exit code 0, or with that of a comment
-`# exits with N`; the lines below it must appear, in this order, in what it prints (`…` stands for anything). `docs/` and `examples/`
+`# exits with N`; the lines below it must appear, in this order, in what it prints (`…` stands for anything). A command goes on
+in the next line after a backslash, a printed line after an arrow (`↳`) at the beginning of the next. `docs/` and `examples/`
 stand there as in the repository. Commands that only compute run in the process of the test. Trials that this machine was too busy
 for are tried again, as the run that calls them invalid says.
 """
@@ -43,6 +44,8 @@ ONLY_COMPUTES = re.compile(
     r"trialwise (analyze|compare|effects|order|plan|profile|runtime|status|tilt|trace)( [^|&;<>$`*?~()]*)?"
 )
 """Commands that execute no trials, in lines that need no shell."""
+FOLD = "↳"
+"""Where a printed line is longer than lines of Markdown may be."""
 WITH_NS3 = {page for page in PAGES if "--engine ns3" in page.read_text()}
 
 
@@ -57,7 +60,8 @@ MARKED = [pytest.param(page, marks=marks(page)) for page in PAGES]
 
 def commands(block: str) -> Iterator[tuple[str, int, list[str]]]:
     """The commands of a console block, with their exit codes and what they are said to print."""
-    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+    unfolded = re.sub(r"\s*\n\s*↳ ", FOLD, re.sub(r" *\\\n\s*", " ", block))
+    for part in re.split(r"^\$ ", unfolded, flags=re.MULTILINE)[1:]:
         command, *shown = part.rstrip("\n").split("\n")
         code = re.search(r"# exits with (\d+)$", command)
         yield command, int(code.group(1)) if code else 0, [line for line in shown if line.strip()]
@@ -66,7 +70,8 @@ def commands(block: str) -> Iterator[tuple[str, int, list[str]]]:
 def assert_shown(shown: list[str], printed: str) -> None:
     lines = iter(printed.splitlines())
     for line in shown:
-        pattern = ".*".join(re.escape(part.strip()) for part in line.split("…"))
+        parts = ([re.escape(text) for text in part.strip().split(FOLD)] for part in line.split("…"))
+        pattern = ".*".join(r"\s+".join(texts) for texts in parts)
         assert any(re.fullmatch(rf"\s*{pattern}\s*", each) for each in lines), (
             f"{line!r} is not in:\n{printed}"
         )
@@ -121,7 +126,13 @@ def test_a_page_that_says_something_else_fails():
         ("a   # exits with 3", 3, ["out"]),
         ("b", 0, []),
     ]
+    assert [*commands("$ a \\\n    --b  # exits with 1\n  one\n    ↳ two\n")] == [
+        ("a --b  # exits with 1", 1, ["  one↳two"])
+    ]
     assert_shown(["one …", "three"], "one 1\ntwo\nthree\n")
+    assert_shown(["one↳two …"], "one   two 3\n")
+    with pytest.raises(AssertionError, match="is not in"):
+        assert_shown(["one↳two"], "onetwo\n")
     with pytest.raises(AssertionError, match="is not in"):
         assert_shown(["three", "one …"], "one 1\ntwo\nthree\n")
 

@@ -1,6 +1,6 @@
 """What the tools' own programs say of two sides, beside what Trialwise says of the same files.
 
-`python tests/golden/formats/compare_programs.py` writes the table of docs/how-to/other-compare-programs.md from what
+`python tests/golden/formats/compare_programs.py` writes the tables of docs/how-to/other-compare-programs.md from what
 `make_comparisons.py` recorded.
 """
 
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from statistics import fmean, median, stdev
 
@@ -276,20 +277,21 @@ def figures() -> list[Figure]:
     return [figure for program in (pyperf, benchstat, hyperfine, asv) for figure in program()]
 
 
-def table() -> Iterator[str]:
-    """Yield the lines of the table."""
+def tables() -> Iterator[str]:
+    """Yield the lines of the tables, one for each program."""
     versions = json.loads((RECORDED / "versions.json").read_text())
-    yield "| program | figure | it prints | `trialwise compare` | why they differ |"
-    yield "|---|---|---|---|---|"
-    for each in figures():
-        yield (
-            f"| {each.program} {versions[each.program]} | {each.what} | {each.printed} | {each.like(each.ours)} | {each.why} |"
-        )
+    for program, found in groupby(figures(), key=lambda each: each.program):
+        yield from ("", f"**{program} {versions[program]}**", "")
+        yield "| figure | it prints | `trialwise compare` | why they differ |"
+        yield "|---|---|---|---|"
+        for each in found:
+            yield f"| {each.what} | {each.printed} | {each.like(each.ours)} | {each.why} |"
+    yield ""
 
 
 def page(text: str) -> str:
-    """Return the page with its table written anew."""
-    return TABLE.sub(lambda found: found[1] + "\n".join(table()) + "\n" + found[2], text)
+    """Return the page with its tables written anew."""
+    return TABLE.sub(lambda found: found[1] + "\n".join(tables()) + "\n" + found[2], text)
 
 
 if __name__ == "__main__":
