@@ -152,7 +152,7 @@ def ab(folder: Path, head: tuple[float, float, int] = (1.2, 0.01, 20)) -> Made:
     return ab_words.document(found), versions_document(found)
 
 
-def ab_commands(folder: Path) -> Made:
+def commands_found(folder: Path) -> VersionsResult:
     """Two commands against a third: one is faster, one undecided."""
     base = read_trials(hyperfine(folder / "a.json", {"x": (1.0, 0.01, 20)}))
     rows = []
@@ -162,13 +162,17 @@ def ab_commands(folder: Path) -> Made:
         rows.append(replace(comparison.rows[0], treatment=version))
     outcomes = tuple(judged_outcome(row.verdict, row.difference, "lower") for row in rows if row.difference)
     trend = Trend(0.41, -0.62, 1.44, 0.4, 20)
-    found = VersionsResult(
+    return VersionsResult(
         outcome=together(outcomes), outcomes=outcomes, stage="pilot", pilot=20, forecast=None,
         comparison=replace(comparison, rows=tuple(rows), correction="Holm over 2 differences"), confidence=95.0,
         ending="the budget is used up", complete=False, failed=1, directory="ab.results/x_<b>", method="two looks",
         versions=("base", "v2", "v3"), commands=("./old <b>", "./new", "./newer --with a-long-option-of-its-own"),
         courses=(Course(rows[0].metric.name, 20, trend, None),), budget=60.0,
     )  # fmt: skip
+
+
+def ab_commands(folder: Path) -> Made:
+    found = commands_found(folder)
     return command_words.document(found), versions_document(found)
 
 

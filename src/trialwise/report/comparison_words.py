@@ -20,6 +20,7 @@ CHANCE = "for a 90 % chance to decide"
 
 DESCRIPTIVE = "(these trials alone)"
 """Follows a number that says nothing about other trials."""
+_OF_TIMES = {"better": "faster", "worse": "slower"}
 _MAX_ENVIRONMENT = 20
 P_FOR = "p for"
 """Heading of p-values; each cell names the claim that its p-value supports."""
@@ -50,6 +51,16 @@ def _second_factor(name: str) -> bool:
 def verdict_of(row: ComparisonRow) -> str:
     """Return the verdict's word; for "different", its direction if the metric has one."""
     return f"{row.verdict}, {row.direction}" if row.direction else row.verdict
+
+
+def direction_of(row: ComparisonRow) -> str | None:
+    """Return the direction of a difference between commands in a word: of times faster or slower, of other metrics better or worse."""
+    return _OF_TIMES.get(row.direction or "", row.direction) if is_time(row) else row.direction
+
+
+def is_time(row: ComparisonRow) -> bool:
+    """Return True for how long commands take, of which people say faster and slower."""
+    return row.metric.name == "time" and row.metric.better == "lower"
 
 
 def counts_of(found: Comparison) -> str:

@@ -11,6 +11,7 @@ from trialwise.analysis.versions.course import Course
 from trialwise.analysis.versions.results import DEFAULT_PLACE, Outcome, VersionsResult
 from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import counted, with_bounds
+from trialwise.report.comparison_words import direction_of, is_time
 from trialwise.report.document import (
     Block,
     Cell,
@@ -106,7 +107,7 @@ def _ranked(judged: Sequence[_Judged], first: Name) -> Text:
     for one in others:
         groups.setdefault(_group(one), []).append(one.name)
     lists = [(f"{title}: ", *joined(names)) for title, names in groups.items()]
-    better = "faster" if _is_time(best) else "better"
+    better = "faster" if is_time(best.row) else "better"
     head = _told(best, first) if _is_better(best) else (f"None is shown to be {better} than ", first)
     return (*joined([head, *lists], "; "), ".")
 
@@ -133,12 +134,7 @@ def _word(one: _Judged) -> str:
         return "the same"
     if one.row.verdict != "different":
         return "not worse" if one.outcome == "fine" else one.row.verdict
-    direction = one.row.direction or "different"
-    return {"better": "faster", "worse": "slower"}.get(direction, direction) if _is_time(one) else direction
-
-
-def _is_time(one: _Judged) -> bool:
-    return one.row.metric.name == "time" and one.row.metric.better == "lower"
+    return direction_of(one.row) or "different"
 
 
 def _told(one: _Judged, first: Name) -> Text:
@@ -151,10 +147,10 @@ def _told(one: _Judged, first: Name) -> Text:
         return (*_by_how_much(one, first), " ", *_interval(one, signed=False))
     interval = (" ", *_change(one), " ", *_interval(one, signed=True))
     if row.verdict == "equivalent":
-        same = "take the same time" if _is_time(one) else f"have the same {row.metric.name}"
+        same = "take the same time" if is_time(one.row) else f"have the same {row.metric.name}"
         return (one.name, " and ", first, f" {same} within ", margin, ":", *interval)
     if one.outcome == "fine":
-        worse = "slower" if _is_time(one) else f"worse in {row.metric.name}"
+        worse = "slower" if is_time(one.row) else f"worse in {row.metric.name}"
         return (one.name, f" is not {worse} than ", first, " by ", margin, ":", *interval)
     return ("Undecided whether ", one.name, " and ", first, " differ by ", margin, ":", *interval)
 
@@ -162,7 +158,7 @@ def _told(one: _Judged, first: Name) -> Text:
 def _by_how_much(one: _Judged, first: Name) -> Text:
     size, _, _ = _texts(one, signed=False)
     rises = one.row.difference is not None and one.row.difference.welch.estimate > 0
-    if _is_time(one):
+    if is_time(one.row):
         return (one.name, f" is {_word(one)}: {size} % {'more' if rises else 'less'} time than ", first)
     name = one.row.metric.name
     return (one.name, f" is {_word(one)}: {name} {size} % {'higher' if rises else 'lower'} than with ", first)
@@ -242,7 +238,7 @@ def _reasons(judged: Sequence[_Judged]) -> Iterator[Text]:
         row = one.row
         if row.reason and (row.verdict == "no inference" or one.outcome == "undecided"):
             yield (one.name, f": {row.reason}", *bill(row))
-    times = [mean for one in judged if _is_time(one) for mean in one.row.summary.means]
+    times = [mean for one in judged if is_time(one.row) for mean in one.row.summary.means]
     if times and min(times) < _FAST:
         yield (_TOO_FAST,)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from trialwise.analysis.comparison.ranking import MetricRanking
@@ -45,9 +45,14 @@ class Ranks:
     names: tuple[str, ...]
 
 
-def differences(rows: Sequence[ComparisonRow], names: Mapping[str, str]) -> Differences | None:
+def differences(
+    rows: Sequence[ComparisonRow],
+    names: Mapping[str, str],
+    told: Callable[[ComparisonRow], str | None] | None = None,
+) -> Differences | None:
     """Return the rows of one metric that have an interval; None if none has. `names` are the rows' labels.
 
+    `told` gives a difference's direction in the words of the text beside it; without it these are better and worse.
     In percent of A if every ratio has bounds and no margin is in the metric's unit; otherwise in that unit.
     """
     known = [row for row in rows if row.difference is not None]
@@ -55,7 +60,11 @@ def differences(rows: Sequence[ComparisonRow], names: Mapping[str, str]) -> Diff
         return None
     relative = all(map(_is_relative, known))
     facts = known[0].metric
-    made = [_difference(row, names[row.treatment], relative=relative) for row in known]
+    words_of = [(row, told(row) if told else row.direction) for row in known]
+    made = [
+        _difference(row, names[row.treatment], word or row.verdict, relative=relative)
+        for row, word in words_of
+    ]
     bounds = (row.difference.welch for row in known if row.difference)
     ends = (end for found in bounds for end in (found.low, found.high))
     shown = Scale("% of A") if relative else scale(ends, facts.unit)
@@ -72,13 +81,13 @@ def _is_relative(row: ComparisonRow) -> bool:
     return one is not None and one.ratio.bounded and (one.margin is None or one.margin_percent is not None)
 
 
-def _difference(row: ComparisonRow, name: str, *, relative: bool) -> Row:
+def _difference(row: ComparisonRow, name: str, word: str, *, relative: bool) -> Row:
     if row.difference is None:
         raise ValueError("a row without inference has no interval")
     found = row.difference.percent if relative else row.difference.welch
     return {
         "name": name,
-        "word": row.direction or row.verdict,
+        "word": word,
         "estimate": found.estimate,
         "low": found.low,
         "high": found.high,

@@ -26,6 +26,8 @@ DIVERGING = ("#2166ac", "#67a9cf", "#d1e5f0", "#f7f7f7", "#fddbc7", "#ef8a62", "
 COMPARED = {
     "better": (COLOURS[2], "triangle-up"),
     "worse": (COLOURS[1], "triangle-down"),
+    "faster": (COLOURS[2], "triangle-up"),
+    "slower": (COLOURS[1], "triangle-down"),
     "different": (COLOURS[3], "diamond"),
     "equivalent": (COLOURS[0], "circle"),
     "undecided": (COLOURS[4], "square"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from trialwise.analysis.versions.results import SuiteResult, VersionsResult
-from trialwise.report.comparison_words import by_metric
+from trialwise.report.comparison_words import by_metric, direction_of
 from trialwise.report.document import Figure
 from trialwise.report.documents.commands import named
 from trialwise.report.figures.comparison import differences
@@ -24,7 +24,7 @@ def versions_figures(found: VersionsResult | SuiteResult, sheets: dict[str, Colu
     names = dict(zip(found.versions[1:], others, strict=True))
     for rows in by_metric(found.comparison):
         labels = {row.treatment: names.get(row.treatment, others[-1]) for row in rows}
-        picture = differences(rows, labels)
+        picture = differences(rows, labels, direction_of if found.commands else None)
         if picture is not None:
             axis = picture.axis.replace("B − A", f"change against {first}").replace("% of A", "%")
             yield differences_figure(replace(picture, axis=axis), _CAPTION.format(first), sheets)
