@@ -13,7 +13,7 @@ from trialwise.cli.spinner import StatusLine
 from trialwise.cli.tables import TableOptions, analysis_of, controls_given, source_of
 from trialwise.cli.text import print_data, say_document
 from trialwise.cli.verdicts import verdicts_between
-from trialwise.experiment.model import Method
+from trialwise.experiment.model import Levels, Method
 
 if TYPE_CHECKING:
     from trialwise.analysis.comparison.between import VerdictSummary
@@ -30,6 +30,7 @@ def analyze(
     latex: Annotated[bool, Parameter(negative="")] = False,
     full: Annotated[bool, Parameter(negative="")] = False,
     controls: str | None = None,
+    levels: Levels | None = None,
     factor: Factor = None,
     table: TableOptions | None = None,
     reading: ReadingOptions | None = None,
@@ -75,6 +76,9 @@ def analyze(
         Control variates of simulated trials: workload (number of flows, their bytes, the largest flow), engines of estimates as
         in fluid or fluid,links (also the metric by each from the same flows), or none; default those that a metric stops by, else
         workload from 200 trials of a treatment on.
+    levels
+        How many lists engines simulate that do so list by list: fixed (400), or auto, for which a pilot of 50 lists measures variances
+        and costs, leaves out engines that do not pay, and shares out lists; default what the metric's stop says.
     factor
         How names of files give factors, as '{cc}_{rep}.json'; default guessed where the files do not tell.
     """
@@ -87,6 +91,7 @@ def analyze(
             method,
             reading=reading,
             controls=controls_given(controls),
+            levels=levels,
             watch=patience.drawing,
             told=patience.going,
             overview=not (json or latex or full),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from trialwise.design.pilot import measured_times
 from trialwise.design.stopping import pilot_rounds
-from trialwise.design.summary import ForecastSummary
+from trialwise.design.summary import ForecastSummary, LevelsSummary
 from trialwise.design.timing import TrialTimes
 from trialwise.errors import TrialError
 from trialwise.experiment.aa_design import without_stops
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from trialwise.study import State
 
 
-def run_pilot(experiment: Experiment) -> tuple[TrialTimes, tuple[ForecastSummary, ...]]:
-    """Run the first rounds in a temporary directory; return the duration of trials, and the forecast for each claim.
+def run_pilot(
+    experiment: Experiment,
+) -> tuple[TrialTimes, tuple[ForecastSummary, ...], tuple[LevelsSummary, ...]]:
+    """Run the first rounds in a temporary directory; return the duration of trials, the forecast for each claim, and levels.
 
     One round, or for simulated trials, which are cheap, as many as the first look needs.
     """
@@ -36,13 +38,14 @@ def run_pilot(experiment: Experiment) -> tuple[TrialTimes, tuple[ForecastSummary
         rows = ledger.trials()
         ledger.close()
         forecasts = tuple(_forecasts(study.state(result.directory), experiment.design.max_trials))
+        levels = study.chosen_levels(result.directory, experiment)
     failed = [f"{row.treatment}: {row.reason}" for row in rows if row.status != "finished"]
     if failed:
         raise TrialError("the pilot failed\n" + "\n".join(failed), hint="mend the trial and try again")
     times = measured_times(experiment, rows)
     if times is None:
         raise TrialError(f"the pilot ended without a trial: {result.ending.text}")
-    return times, forecasts
+    return times, forecasts, levels
 
 
 def _forecasts(state: State, most: int) -> Iterator[ForecastSummary]:

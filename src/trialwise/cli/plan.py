@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trialwise.design.splitting import Column
-    from trialwise.design.summary import FlowsSummary, ForecastSummary, PlanSummary
+    from trialwise.design.summary import FlowsSummary, ForecastSummary, LevelsSummary, PlanSummary
     from trialwise.design.timing import TrialTimes
     from trialwise.design.worker_plan import WorkerPlan
 
@@ -88,16 +88,18 @@ def plan(
         loaded, lanes = with_workers(loaded, names), ()
     addresses(loaded.workers.use)
     forecasts: tuple[ForecastSummary, ...] = ()
+    levels = _levels(experiment, loaded) if experiment.is_dir() else ()
     if pilot:
         from trialwise.cli.pilot import run_pilot
 
-        times, forecasts = run_pilot(loaded)
+        times, forecasts, levels = run_pilot(loaded)
     shown = None if json or order else ROUNDS_SHOWN
     summary = summarise(loaded, times=times, budget=limit, rounds_shown=shown, lanes=lanes, tables=tables)
     summary = dataclasses.replace(
         summary,
         flows=_expected_flows(summary, loaded),
         forecasts=forecasts,
+        levels=levels,
         changes=changes(experiment, loaded, directory),
     )
     if json:
@@ -135,6 +137,14 @@ def _begun(directory: Path) -> Known:
     known = lanes(ledger) if has_lanes(ledger) else ()
     ledger.close()
     return experiment, measured or stated_times(experiment), known
+
+
+def _levels(directory: Path, experiment: Experiment) -> tuple[LevelsSummary, ...]:
+    """Return the levels of an experiment that has begun; its pilot is simulated unless it was kept."""
+    from trialwise import study
+
+    with StatusLine("choosing levels") as patience:
+        return study.chosen_levels(directory, experiment, patience.drawing)
 
 
 def _tables(directory: Path) -> Mapping[tuple[str, str], Mapping[str, Column]]:

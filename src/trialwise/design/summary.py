@@ -134,6 +134,32 @@ class ForecastSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class LevelSummary:
+    """A level that a metric's estimate of a treatment is to have: `lists`, each of `seconds`; null where they cost nothing."""
+
+    name: str
+    variance: float
+    seconds: float
+    lists: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LevelsSummary:
+    """The levels of an estimate that a pilot of `pilot` lists chose, from the trials to the cheapest control.
+
+    `gain` is the expected gain in time over trials alone, null if beyond bounds; `dropped` are engines that do not pay.
+    """
+
+    metric: str
+    treatment: str
+    levels: tuple[LevelSummary, ...]
+    gain: float | None
+    dropped: tuple[str, ...]
+    trials: int
+    pilot: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlanSummary:
     """A plan: its sizes and what requires them, treatments, time, budget, and trials in order.
 
@@ -141,7 +167,8 @@ class PlanSummary:
     than this one are to run it, `lanes` has what each of them runs, the first as in `trials`; time and budget are those of each,
     and of all if they run in parallel. If the experiment ends by itself, `stopping` says when, and all other numbers are maxima.
     `splits` says how to divide a budget between series and rounds, if trials were run; `flows` is for simulated trials, and
-    `forecasts` come from a pilot. `changes` are the keys in which the file differs from the one that its directory began with.
+    `forecasts` and `levels` come from a pilot. `changes` are the keys in which the file differs from the one that its directory
+    began with.
     """
 
     format: Literal["trialwise.plan/1"]
@@ -166,6 +193,7 @@ class PlanSummary:
     splits: tuple[Split, ...] = ()
     flows: tuple[FlowsSummary, ...] = ()
     forecasts: tuple[ForecastSummary, ...] = ()
+    levels: tuple[LevelsSummary, ...] = ()
     changes: tuple[KeyChange, ...] = ()
 
 

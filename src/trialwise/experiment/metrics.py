@@ -40,6 +40,9 @@ Controls = str
 """Control variates of a simulated trial: none, workload for what is known of its flow list, or cheap engines with commas between, for
 that and the same metric by each of them from the same flows (`engines.controls_of`)."""
 
+Levels = Literal["fixed", "auto"]
+"""How many lists engines among controls simulate: always as many, or as many as a pilot says."""
+
 
 @dataclass(frozen=True, slots=True)
 class Convergence(Section):
@@ -127,6 +130,13 @@ class Stop(Precision):
         "fluid (these and the metric by that engine from the same flows), or a list of engines. From 200 trials on, or a tenth of "
         "the forecast if that is less, the interval with them says when to stop.",
         "fluid",
+    )
+    levels: Levels = key(
+        "fixed",
+        "How many lists each engine among the controls simulates: fixed (400 of those that do so list by list), or auto: a pilot of "
+        "50 lists measures variances and costs, engines that do not pay are left out, and the others get their best share "
+        "(multilevel Monte Carlo).",
+        "auto",
     )
 
 

@@ -26,3 +26,19 @@ class KnownMeans:
     drawn: tuple[int, ...] = ()
     cheap: Array | None = field(default=None, compare=False)
     dear: Array | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PilotLists:
+    """What trials and controls give for the same lists, drawn for nothing else, and what a list costs.
+
+    `names` are the engine of the trials and those that simulate list by list, `seconds` those of a list of each. `trials` is what
+    each list adds to the metric's estimating equation by the first: shape (lists,). `dear` are the controls of the others, in their
+    order, and `cheap` those of the list itself and of batches, which cost next to nothing: shape (lists, controls).
+    """
+
+    names: tuple[str, ...]
+    seconds: tuple[float, ...]
+    trials: Array
+    dear: Array
+    cheap: Array

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trialwise.analysis.estimation.results import ControlledEstimate, EngineCheck, Estimate, Estimation
+from trialwise.analysis.estimation.results import (
+    ChosenLevels,
+    ControlledEstimate,
+    EngineCheck,
+    Estimate,
+    Estimation,
+)
 from trialwise.analysis.estimation.transients import change_text
+from trialwise.experiment.quantity import duration_text
 from trialwise.report.document import Cell, Name, Table, table_of
-from trialwise.report.numbers import ABSENT, Basis, Number, Rounding, percent
+from trialwise.report.numbers import ABSENT, Basis, Number, Rounding, percent, write
 from trialwise.report.units import Scale, scale
 from trialwise.statistics import MeanInterval
 
@@ -157,7 +164,7 @@ def _control_row(
         Number(result.gain, f"{at}/gain"),
         *_engine_cells(controlled, at.removesuffix("/result")),
         controlled.used,
-        f"{', '.join(controlled.features)} (means of {controlled.generated:,} drawn workloads){_dropped(controlled)}",
+        _controls(controlled),
         "; ".join(result.warnings),
     )
 
@@ -172,6 +179,27 @@ def _engine_cells(controlled: ControlledEstimate, at: str) -> tuple[Cell, Cell]:
         ABSENT if in_time is None else Number(in_time, f"{at}/engine/gain_in_time"),
         "; ".join(f"{engine.engine}: {bias_words(engine)}" for engine in controlled.engines),
     )
+
+
+def _controls(found: ControlledEstimate) -> str:
+    """Name the controls, what their means are over, and what was left out."""
+    means = f"(means of {found.generated:,} drawn workloads)"
+    return f"{', '.join(found.features)} {means}{_dropped(found)}{_levels(found)}"
+
+
+def levels_words(found: ChosenLevels) -> str:
+    """Write what a pilot chose: lists and seconds of each level, the gain in time that it expects, and what it left out."""
+    levels = ", ".join(
+        f"{level.name} {'all' if level.lists is None else f'{level.lists:,}'} × {duration_text(level.seconds)}"
+        for level in found.levels
+    )
+    gain = "" if found.gain is None else f"; expected gain in time {write(found.gain, digits=2)}"
+    left = f"; left out, since they do not pay: {', '.join(found.dropped)}" if found.dropped else ""
+    return f"levels by a pilot of {found.pilot} lists: {levels}{gain}{left}"
+
+
+def _levels(found: ControlledEstimate) -> str:
+    return f"; {levels_words(found.levels)}" if found.levels is not None else ""
 
 
 def _dropped(found: ControlledEstimate) -> str:

@@ -13,7 +13,13 @@ from trialwise.analysis.estimation.results import (
 from trialwise.experiment.quantity import duration_text
 from trialwise.measurement.list_controls import FEATURES
 from trialwise.report.document import Name, Table, table_of
-from trialwise.report.estimation_tables import bias_words, estimate_scales, interval_words, other_words
+from trialwise.report.estimation_tables import (
+    bias_words,
+    estimate_scales,
+    interval_words,
+    levels_words,
+    other_words,
+)
 from trialwise.report.numbers import ABSENT, percent, write
 from trialwise.report.units import Scale
 
@@ -100,6 +106,9 @@ def _warnings(members: Sequence[MetricEstimate], names: Mapping[str, str]) -> It
         for engine in one.controlled.engines if one.controlled else ():
             off = f"engine {engine.engine} alone is off by {bias_words(engine)}, on which the controlled estimate does not depend"
             said.setdefault(off, []).append(names.get(one.treatment, one.treatment))
+        if one.controlled is not None and one.controlled.levels is not None:
+            chosen = levels_words(one.controlled.levels)
+            said.setdefault(chosen, []).append(names.get(one.treatment, one.treatment))
         for warning in _warned(one.controlled):
             said.setdefault(warning, []).append(names.get(one.treatment, one.treatment))
     for warning, whose in said.items():

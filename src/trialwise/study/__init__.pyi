@@ -23,6 +23,7 @@ from trialwise.study.running import run, run_experiment, run_pilot
 from trialwise.study.sessions import RunResult, check_samples
 from trialwise.study.sources import calibration_of, trials
 from trialwise.study.standing import State
+from trialwise.study.stopping import chosen_levels
 
 __all__ = [
     "RunResult",
@@ -33,6 +34,7 @@ __all__ = [
     "calibration_of",
     "check_chain",
     "check_samples",
+    "chosen_levels",
     "comparison_set",
     "default_directory",
     "effects_input",

@@ -29,7 +29,7 @@ from trialwise.analysis.stopping.sentences import remedy
 from trialwise.analysis.trial_set import TrialSet, read_trial_set
 from trialwise.design.stopping import comparisons
 from trialwise.errors import AnalysisError, PlanError
-from trialwise.experiment.model import Controls, Experiment, Method
+from trialwise.experiment.model import Controls, Experiment, Levels, Method
 from trialwise.kinds import part
 from trialwise.store.directory import ExperimentDirectory, latest
 from trialwise.store.ledger import Ledger
@@ -44,6 +44,7 @@ def analyse(
     *,
     all_trials: bool = False,
     controls: Controls | None = None,
+    levels: Levels | None = None,
     watch: Watch | None = None,
     told: Progress | None = None,
     overview: bool = False,
@@ -56,6 +57,8 @@ def analyse(
         Show all trials of a path over time, not only the first ones.
     controls
         Control variates of simulated trials; None for workload controls if there are enough trials.
+    levels
+        How many lists engines among them simulate; None for what the metric's stop says.
     watch
         Called with the progress of sampling flow lists, which their means take.
     told
@@ -73,7 +76,7 @@ def analyse(
                 method,
                 facts=part(knows)(experiment, ledger) if (knows := experiment.trial.knows) else None,
                 all_trials=all_trials,
-                workloads=Workloads(known_workloads(experiment, directory, watch), controls)
+                workloads=Workloads(known_workloads(experiment, directory, watch), controls, levels)
                 if experiment.trial.traits.workload
                 else None,
                 told=told,

@@ -2,18 +2,21 @@
 
 import dataclasses
 from itertools import product
+from pathlib import Path
 
 from trialwise.analysis.estimation.control_columns import KnownWorkloads
+from trialwise.analysis.estimation.level_choice import chosen, chosen_columns
 from trialwise.analysis.progress import Progress
 from trialwise.analysis.stopping.results import StoppingState
 from trialwise.analysis.stopping.sentences import remedy
 from trialwise.analysis.stopping.verdicts import StoppingMonitor
+from trialwise.design.summary import LevelsSummary, LevelSummary
 from trialwise.design.treatments import treatments
 from trialwise.execution.replay import recalled_together
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.stopping import goals, stops_by_itself, stops_with_controls
 from trialwise.measurement.path_moves import moves_in
-from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.directory import ExperimentDirectory, latest
 from trialwise.store.kept_lists import KeptEngines
 from trialwise.store.kept_means import KeptMeans
 from trialwise.study.documents import StoppingDocument
@@ -33,8 +36,33 @@ def judge_of(
     known = known_workloads(experiment, directory, watch)
     for goal, treatment in product(goals(experiment), treatments(experiment)):
         if goal.stop.controls != "none":
-            known.known_means(goal.metric, goal.stop.controls, dict(treatment.levels))
+            stop = goal.stop
+            chosen_columns(goal.metric, stop.controls, dict(treatment.levels), known, stop.levels)
     return StoppingMonitor(experiment, known)
+
+
+def chosen_levels(
+    path: Path, experiment: Experiment, watch: Watch | None = None
+) -> tuple[LevelsSummary, ...]:
+    """Return what a pilot chooses for the stops with levels = "auto", with what the experiment's directory keeps of it."""
+    auto = [goal for goal in goals(experiment) if goal.stop.levels == "auto" and goal.stop.controls != "none"]
+    if not auto:
+        return ()
+    known = known_workloads(experiment, ExperimentDirectory(latest(path)), watch)
+    found: list[LevelsSummary] = []
+    for goal, treatment in product(auto, treatments(experiment)):
+        choice = chosen(goal.metric, goal.stop.controls, dict(treatment.levels), known, 0)
+        if choice is not None:
+            told = choice.levels
+            shares = tuple(
+                LevelSummary(each.name, each.variance, each.seconds, each.lists) for each in told.levels
+            )
+            found.append(
+                LevelsSummary(
+                    goal.metric.name, treatment.name, shares, told.gain, told.dropped, told.trials, told.pilot
+                )
+            )
+    return tuple(found)
 
 
 def known_workloads(

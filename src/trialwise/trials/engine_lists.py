@@ -29,6 +29,8 @@ LISTS = 400
 """Lists behind the mean of such a control, unless more are asked for."""
 FIRST = 100
 """Lists before them, which give the levels of the controls and enter no mean."""
+PILOT = 50
+"""Lists of a pilot, which trials' own engine simulates too."""
 _AT_ONCE = 32
 """Lists between two looks of whoever waits, and two writes of what is kept."""
 _OF_LISTS = ("flows", "bytes", "largest_flow")
@@ -100,6 +102,7 @@ class EngineLists:
         *,
         watch: Watch | None = None,
         threads: int | None = None,
+        pilot: bool = False,
     ) -> None:
         """Take the trial with its placeholders filled in, and where numbers come from.
 
@@ -113,6 +116,8 @@ class EngineLists:
             Seeds of the flow list with a number, which no trial has, and of a round.
         watch, threads
             As for `drawn_means`, and how many lists are simulated together; None for one on each processor.
+        pilot
+            The lists serve a pilot alone, of at most `PILOT` lists: levels come from these lists themselves.
         """
         self._trial = dataclasses.replace(trial, engine=engine)
         self._metrics = tuple(metrics)
@@ -120,6 +125,7 @@ class EngineLists:
         self._store, self._key = kept, key
         self._seeds, self._seed_of_round = seeds, seed_of_round
         self._watch, self._threads = watch, threads or os.cpu_count() or 1
+        self._pilot = pilot
         self._lists = kept.read(key)
         if len(self._lists.levels) != len(self._metrics):
             self._lists = KeptLists()
@@ -130,8 +136,8 @@ class EngineLists:
 
     def drawn(self, metric: Metric, number: int) -> Array:
         """Return the control in so many lists that no trial has, NaN where a list has no value of the metric: shape (number,)."""
-        have = len(self._lists.drawn)
         self._level_all()
+        have = len(self._lists.drawn)
         if have < number:
             for ran in self._all(self.drawn_seeds(number)[have:]):
                 self._lists.drawn.extend(self._values(each.samples) for each in ran)
@@ -166,12 +172,15 @@ class EngineLists:
         """Find the levels of the controls from the first lists, once."""
         if self._lists.levels:
             return
-        ran = [one for each in self._all([self._seeds(place) for place in range(FIRST)]) for one in each]
+        seeds = self.drawn_seeds(PILOT) if self._pilot else [self._seeds(place) for place in range(FIRST)]
+        ran = [one for each in self._all(seeds) for one in each]
         columns = list(zip(*(one.samples for one in ran), strict=True))
         self._lists.levels = [
             level_of(metric, column) if metric.estimand == "pooled" else 0.0
             for metric, column in zip(self._metrics, columns, strict=True)
         ]
+        if self._pilot:
+            self._lists.drawn = [self._values(one.samples) for one in ran]
         self._keep()
 
     def _values(self, samples: Sequence[Array]) -> list[float | None]:

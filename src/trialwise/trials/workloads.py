@@ -18,9 +18,9 @@ from trialwise.experiment.seeds import seed_of
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial, Workload, files_named
 from trialwise.experiment.text import frozen_or_named
 from trialwise.experiment.traits import assumed, sources_of
-from trialwise.measurement.list_controls import KnownMeans
+from trialwise.measurement.list_controls import KnownMeans, PilotLists
 from trialwise.trials.drawn_means import MAX_LISTS, MAX_STEPS, ListMeans, Watch, drawn_means
-from trialwise.trials.engine_lists import LISTS, EngineLists, InMemory, Keeps, covers
+from trialwise.trials.engine_lists import LISTS, PILOT, EngineLists, InMemory, Keeps, covers
 from trialwise.trials.fluid_lists import FluidLists, ListTable
 from trialwise.trials.list_statistics import ListControls, Statistic, is_modelled, statistic_of
 from trialwise.trials.simulating import engine_of, filled
@@ -145,15 +145,50 @@ class KnownWorkloads:
             dear[has],
         )
 
-    def seconds_of(self, engine: str, factors: Mapping[str, Level]) -> float:
-        """Return the seconds that a list of an engine takes that simulates list by list; 0 before any."""
-        return self._engine(self._trial(factors), engine).seconds
+    def pilot(self, metric: Metric, kind: Controls, factors: Mapping[str, Level]) -> PilotLists | None:
+        """Return what the trials' engine and controls give for some lists, and what they cost; simulated once and kept.
+
+        None if no engine among the controls simulates list by list, if trials are by an engine of estimates, or if there are no known
+        means of their lists.
+
+        Raises
+        ------
+        PlanError
+            As of `known_means`.
+        """
+        trial, engines = self._trial(factors), self._engines_for(metric, kind)
+        own = engine_of(trial)
+        if (
+            not engines
+            or ENGINES[own].estimate
+            or trial.traits.workload == "given"
+            or not self._is_of_treatments()
+        ):
+            return None
+        self._of(metric, kind, trial)
+        packets = self._engine(trial, own, pilot=True)
+        dear = [self._engine(trial, engine) for engine in engines]
+        columns = [each.drawn(metric, PILOT) for each in (packets, *dear)]
+        seeds = np.array(packets.drawn_seeds(PILOT), dtype=np.uint64)
+        cheap = self._batched(
+            metric, kind, trial, self._lists_of(trial).table(seeds, self._statistics(metric, kind, trial))
+        )
+        table = np.column_stack([*columns, cheap])
+        table = table[~np.isnan(table).any(axis=1)]
+        ends = 1 + len(dear)
+        return PilotLists(
+            (own, *engines),
+            (packets.seconds, *(each.seconds for each in dear)),
+            table[:, 0],
+            table[:, 1:ends],
+            table[:, ends:],
+        )
 
     def _engines_for(self, metric: Metric, kind: Controls) -> tuple[str, ...]:
         """Return the engines among controls that simulate list by list and cover a metric."""
         return tuple(each for each in engines_in(kind) if each != BATCHED and covers(each, metric))
 
-    def _engine(self, trial: SimulationTrial, engine: str) -> EngineLists:
+    def _engine(self, trial: SimulationTrial, engine: str, *, pilot: bool = False) -> EngineLists:
         if (trial, engine) not in self._engines:
             metrics = [metric for metric in self._metrics if covers(engine, metric)]
             self._engines[trial, engine] = EngineLists(
@@ -167,6 +202,7 @@ class KnownWorkloads:
                 self._seed_of_flows,
                 watch=self._watch,
                 threads=self._threads,
+                pilot=pilot,
             )
         return self._engines[trial, engine]
 

@@ -21,8 +21,10 @@ from trialwise.errors import PlanError
 from trialwise.exchange.comparison_json import comparison_document
 from trialwise.experiment.engines import ENGINES
 from trialwise.report.documents import compare as compare_words
+from trialwise.study import stopping
 from trialwise.trials import drawn_means, engine_lists, workloads
 from trialwise.trials.simulating import simulate
+from trialwise.trials.simulation_samples import metric_samples
 
 SIDES = {"scheme": ["dctcp"]}, {"scheme": ["hpcc"]}
 
@@ -259,3 +261,56 @@ def test_estimates_that_were_looked_at_say_so(tmp_path: Path, looks: str, *, hel
     assert f'looks = "{looks}"' in note
     assert "the report" not in note
     assert ("intervals held in 93" in note) is held
+
+
+def test_a_pilot_chooses_levels_by_what_it_measures(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second name for the fluid model: cheap it is kept, with its share of lists; as dear as a trial and worthless it is not."""
+    monkeypatch.setattr(drawn_means, "MAX_LISTS", 2000)
+    monkeypatch.setattr(engine_lists, "FIRST", 30)
+    for module in (engine_lists, workloads):
+        monkeypatch.setattr(module, "LISTS", 80)
+    monkeypatch.setitem(ENGINES, "second", ENGINES["fluid"])
+    seconds = {"trialwise": 1.0, "second": 0.01}
+    noise = np.random.default_rng(1)
+
+    def run(worthless: bool):
+        def ran(lists: engine_lists.EngineLists, seed: int):
+            engine = lists._trial.engine
+            real = dataclasses.replace(lists._trial, engine="trialwise" if engine == "trialwise" else "fluid")
+            if worthless and engine == "second":
+                seed = int(noise.integers(2**62))
+            found = simulate(real, lists._folder, flow_seed=seed, seed=seed)
+            samples = tuple(metric_samples(metric, real, found).values for metric in lists._metrics)
+            return engine_lists._Ran(samples, seconds[engine])
+
+        monkeypatch.setattr(engine_lists.EngineLists, "_run", ran)
+
+    def levels_of(controls: str):
+        monkeypatch.setattr(stopping, "KeptEngines", lambda _: engine_lists.InMemory())
+        found = one(estimation(directory, controls=controls, levels="auto"), "mean_fct").controlled
+        assert found is not None
+        assert found.levels is not None
+        return found, found.levels
+
+    run(worthless=False)
+    found, levels = levels_of("second")
+    assert found.kind == "second"
+    assert [level.name for level in levels.levels] == ["trialwise", "second", "workload"]
+    packets, second, lists = levels.levels
+    assert (packets.lists, packets.seconds, second.seconds) == (200, pytest.approx(1.01), pytest.approx(0.01))
+    assert lists.lists is None
+    # n ∝ √(V/C), from the figures beside it; means are over at least 80 lists.
+    wanted = 200 * np.sqrt(second.variance / packets.variance * packets.seconds / second.seconds)
+    assert second.lists == pytest.approx(wanted, abs=1)
+    assert found.generated == second.lists
+    assert levels.gain is not None
+    assert levels.gain > 1
+    assert (levels.trials, levels.pilot, levels.dropped) == (200, 50, ())
+
+    run(worthless=True)
+    seconds["second"] = 1.0
+    found, levels = levels_of("fluid,second")
+    assert levels.dropped == ("second",)
+    assert [level.name for level in levels.levels] == ["trialwise", "fluid"]
+    assert (found.kind, [each.engine for each in found.engines]) == ("fluid", ["fluid"])
+    assert one(estimation(directory, controls="fluid", levels="auto"), "mean_fct").controlled.levels is None  # pyright: ignore[reportOptionalMemberAccess]

@@ -13,7 +13,7 @@ from trialwise.analysis.estimation.estimates import trial_values
 from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Controls, Level, Metric
-from trialwise.measurement.list_controls import KnownMeans
+from trialwise.measurement.list_controls import KnownMeans, PilotLists
 
 Round = tuple[int, int]
 
@@ -32,6 +32,10 @@ class KnownWorkloads(Protocol):
 
         Engines that simulate list by list do so for at least `lists` lists.
         """
+        ...
+
+    def pilot(self, metric: Metric, kind: Controls, factors: Mapping[str, Level]) -> PilotLists | None:
+        """Return what all levels of a metric give for some lists drawn only for this, and their costs; None if there are no levels."""
         ...
 
     def of_rounds(

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from trialwise import statistics as st
-from trialwise.analysis.estimation.control_columns import ControlColumns, KnownWorkloads, control_columns
+from trialwise.analysis.estimation.control_columns import ControlColumns, KnownWorkloads
 from trialwise.analysis.estimation.estimates import trial_values
+from trialwise.analysis.estimation.level_choice import chosen_columns
 from trialwise.analysis.estimation.results import ControlledEstimate, EngineCheck
 from trialwise.analysis.observations import Observation
 from trialwise.arrays import Array
 from trialwise.errors import PlanError, StatisticsError
-from trialwise.experiment.model import Controls, Metric, Stop
+from trialwise.experiment.model import Controls, Levels, Metric, Stop
 from trialwise.store.records import TrialRow
 
 FEWEST = 200
@@ -21,13 +22,18 @@ FEWEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Workloads:
-    """Known facts about workloads, and the requested controls.
+    """Known facts about workloads, and the requested controls and levels.
 
     If `kind` is None, the controls of the metric's stopping rule are used, or else workload controls from `FEWEST` trials on.
     """
 
     known: KnownWorkloads
     kind: Controls | None = None
+    levels: Levels | None = None
+
+    def levels_for(self, metric: Metric) -> Levels:
+        """Return how lists of a metric's engines are shared out: as asked, else as its stopping rule says."""
+        return self.levels or (metric.stop.levels if metric.stop is not None else "fixed")
 
     def kind_for(self, metric: Metric, trials: int) -> Controls:
         """Return the controls of a metric with this number of trials."""
@@ -54,7 +60,16 @@ def controlled(
     if workloads is None or kind == "none":
         return None, ""
     try:
-        columns = control_columns(metric, kind, observations[0].factors, workloads.known)
+        columns, levels = chosen_columns(
+            metric,
+            kind,
+            observations[0].factors,
+            workloads.known,
+            workloads.levels_for(metric),
+            len(observations),
+        )
+    except StatisticsError as error:
+        return None, f"no control variates: {error}"
     except PlanError as error:  # an engine that cannot simulate these trials
         lifts = f" ({error.hint})" if error.hint else ""
         return None, f"no control variates: {error.message}{lifts}"
@@ -77,9 +92,8 @@ def controlled(
     names = tuple(columns.names[place] for place in kept)
     dropped = tuple(name for name in columns.names if name not in names)
     first, *others = _engines(columns, places, trials, found, confidence) or (None,)
-    return ControlledEstimate(
-        columns.kind, names, columns.lists, found, first, tuple(filter(None, others)), dropped
-    ), ""
+    rest = tuple(filter(None, others))
+    return ControlledEstimate(columns.kind, names, columns.lists, found, first, rest, dropped, levels), ""
 
 
 COMPARED = 200

@@ -72,12 +72,41 @@ class EngineCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class LevelShare:
+    """A level of an estimate: the trials, or engines whose controls stand in it, from the dearest to the cheapest.
+
+    `variance` is that of the difference to the cheaper levels, in the unit of the metric's estimating equation, `seconds` are those of
+    a list with all cheaper levels, and `lists` what the level gets for `trials` of the first one; null where lists cost nothing.
+    """
+
+    name: str
+    variance: float
+    seconds: float
+    lists: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenLevels:
+    """Levels that a pilot of `pilot` lists chose (Giles 2008), with its variances and costs.
+
+    `gain` is what plain trials of the same precision would take in time, over what all levels take with their best shares, None if it
+    is beyond bounds; `dropped` are engines that would make it smaller.
+    """
+
+    levels: tuple[LevelShare, ...]
+    gain: float | None
+    dropped: tuple[str, ...]
+    trials: int
+    pilot: int
+
+
+@dataclass(frozen=True, slots=True)
 class ControlledEstimate:
     """The estimand of a metric, with control variates.
 
     `result` holds both intervals, and which is used. `features` are the controls; their means come from `generated` workloads.
     `engine` is the check of the first engine that one of them is of, None if none is, and `others` are those of further engines.
-    `dropped` are controls that do not vary or follow from others.
+    `dropped` are controls that do not vary or follow from others. `levels` are those that a pilot chose, None if it was not asked.
     """
 
     kind: Controls
@@ -87,6 +116,7 @@ class ControlledEstimate:
     engine: EngineCheck | None = None
     others: tuple[EngineCheck, ...] = ()
     dropped: tuple[str, ...] = ()
+    levels: ChosenLevels | None = None
 
     @property
     def engines(self) -> tuple[EngineCheck, ...]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from trialwise.analysis.estimation.control_columns import ControlColumns, KnownWorkloads, control_columns
+from trialwise.analysis.estimation.control_columns import ControlColumns, KnownWorkloads
 from trialwise.analysis.estimation.flow_lists import flow_list_names
+from trialwise.analysis.estimation.level_choice import chosen_columns
 from trialwise.analysis.estimation.weighted import is_tilted
 from trialwise.analysis.progress import Progress
 from trialwise.analysis.stopping import differences
@@ -226,4 +227,4 @@ def _columns(
     metric, kind = claim.goal.metric, claim.goal.stop.controls
     if workloads is None or kind == "none":
         return None
-    return lambda: control_columns(metric, kind, factors, workloads)
+    return lambda: chosen_columns(metric, kind, factors, workloads, claim.goal.stop.levels)[0]

@@ -34,7 +34,7 @@ from trialwise.report.document import (
     table_of,
 )
 from trialwise.report.many import MOST_ROWS
-from trialwise.report.numbers import ABSENT, Number, counted, given
+from trialwise.report.numbers import ABSENT, Number, counted, given, write
 from trialwise.rules import RULES
 
 ROUNDS_SHOWN = 2
@@ -63,6 +63,7 @@ def document(
         *_budget(summary.budget),
         *_splits(summary.splits),
         *_forecasts(summary, experiment.design.max_trials),
+        *_levels(summary),
         *(Note((Name(text),)) for text in surroundings),
     )
     return Document("plan", Verdict(_outcome(summary), _answer(summary)), evidence)
@@ -397,6 +398,27 @@ def _forecasts(summary: PlanSummary, most: int) -> Iterator[Block]:
     if lines:
         yield Heading(("Forecast",))
         yield Items(tuple(lines), most=None)
+
+
+def _levels(summary: PlanSummary) -> Iterator[Block]:
+    """Tell how trials and lists of engines are shared out, and what that gains."""
+    rows: list[tuple[Cell, ...]] = []
+    notes: list[Text] = []
+    for each in summary.levels:
+        for level in each.levels:
+            lists = "all that are drawn" if level.lists is None else Number(level.lists)
+            cells = (Number(level.seconds, unit="s", digits=3), Number(level.variance, digits=3), lists)
+            rows.append((Name(each.metric), Name(each.treatment), level.name, *cells))
+        gain = "beyond bounds" if each.gain is None else f"about {write(each.gain, digits=2)}"
+        left = f"; left out, since they do not pay: {', '.join(each.dropped)}" if each.dropped else ""
+        notes.append((Name(each.metric), " ", Name(each.treatment), f": expected gain in time {gain}{left}"))
+    if not rows:
+        return
+    pilots = {each.pilot for each in summary.levels}
+    caption = f"Levels (a pilot of {' and '.join(map(str, sorted(pilots)))} lists; lists for as many trials as the first row says)"
+    titles = ("metric", "treatment", "level", "seconds a list", "variance", "lists")
+    table = table_of("levels", caption, titles, rows, {3, 4, 5})
+    yield Table(table.key, table.caption, table.columns, table.rows, tuple(notes), None)
 
 
 def _amount(number: int, unit: str) -> str:
