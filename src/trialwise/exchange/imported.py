@@ -35,6 +35,7 @@ from trialwise.readers.register import recognised_folder
 from trialwise.readers.tables.parquet import read_parquet
 from trialwise.store.directory import IMPORT, is_imported
 from trialwise.store.files import sync_folder, write_together
+from trialwise.store.unfinished import clear_unfinished, making, unfinished_name
 
 FORMAT = "trialwise.import/1"
 TRIALS, SAMPLES = "trials.parquet", "samples.parquet"
@@ -124,14 +125,15 @@ def write_import(directory: Path, group: Group, pattern: str, gathered: Gathered
 
 def _write(directory: Path, contents: Mapping[str, bytes]) -> bool:
     """Fill a folder of this process beside the directory, and rename it; return False if another import was faster."""
-    temporary = directory.with_name(f".{directory.name}.importing-{os.getpid()}")
+    temporary = directory.with_name(f"{unfinished_name(directory)}{os.getpid()}")
     try:
-        shutil.rmtree(temporary, ignore_errors=True)  # what one left that was killed
-        temporary.mkdir(parents=True)
-        write_together({temporary / name: content for name, content in contents.items()})
-        for name in contents:
-            (temporary / name).chmod(0o444)
-        temporary.rename(directory)
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        clear_unfinished(directory)
+        with making(temporary):
+            write_together({temporary / name: content for name, content in contents.items()})
+            for name in contents:
+                (temporary / name).chmod(0o444)
+            temporary.rename(directory)
         sync_folder(directory.absolute().parent)
     except OSError as error:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -1,6 +1,8 @@
 """An import that is killed at any instant leaves a whole directory or none, and the next one succeeds."""
 
+import fcntl
 import json
+import os
 import random
 import shutil
 import signal
@@ -12,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from trialwise.errors import TrialwiseError
-from trialwise.exchange.imported import imported_results
+from trialwise.exchange.imported import imported_results, write_import
+from trialwise.store import unfinished
 from trialwise.store.directory import is_imported
+from trialwise.study.importing import gain
 
 TRIALWISE = [sys.executable, "-c", "from trialwise.cli.main import main; main()"]
 MOST = 30.0
@@ -183,3 +187,54 @@ def test_another_import_at_the_last_moment_is_told_from_this_one(source, tmp_pat
     assert "Traceback" not in done.stderr
     assert [found.name for found in folder.iterdir()] == ["study"]
     assert imported_results(folder / "study", "x").trials.table.height == 100
+
+
+KILLED = """
+import os, signal, sys
+from trialwise.cli.main import main
+def kill(event, told):
+    if event == "os.rename" and str(told[1]).endswith("study"):
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(kill)
+main()
+"""
+
+
+def test_the_next_import_takes_away_what_a_killed_one_left_and_nothing_else(source, tmp_path):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    words = ["import", str(source), "-o", str(folder / "study")]
+    assert subprocess.run([sys.executable, "-c", KILLED, *words], check=False).returncode == -signal.SIGKILL
+    (left,) = folder.iterdir()
+    assert left.name.startswith(".study.importing-")
+    others = [".study.importing-x", ".study2.importing-1", ".study.importing-2.old", ".study.importing-3"]
+    for name in others:
+        (folder / name).mkdir()
+    (folder / ".study.importing-4").symlink_to(tmp_path)
+    held = os.open(folder / others[-1], os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    try:
+        gained = gain([source])
+        write_import(folder / "study", gained.group, gained.pattern, gained.gathered)
+    finally:
+        os.close(held)
+    assert {found.name for found in folder.iterdir()} == {"study", ".study.importing-4", *others}
+    assert source.exists()
+    assert values(folder / "study")
+
+
+def test_a_folder_that_was_taken_for_left_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
+    opened = unfinished.os.open
+
+    def late(path, flags):
+        monkeypatch.setattr(unfinished.os, "open", opened)
+        descriptor = opened(path, flags)
+        Path(path).rmdir()
+        return descriptor
+
+    monkeypatch.setattr(unfinished.os, "open", late)
+    with unfinished.making(tmp_path / ".a.importing-1"):
+        unfinished.clear_unfinished(tmp_path / "a")
+        assert [found.name for found in tmp_path.iterdir()] == [".a.importing-1"]
+    unfinished.clear_unfinished(tmp_path / "a")
+    assert not list(tmp_path.iterdir())
