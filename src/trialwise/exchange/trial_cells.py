@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
 from typing import Any, cast
@@ -39,7 +39,7 @@ _NAMED = ("metric", "treatment", *LEVELS, "round")
 """Columns of names."""
 
 Floats = npt.NDArray[np.float64]
-Which = npt.NDArray[np.signedinteger[Any]]
+Which = npt.NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,16 @@ class Names:
         named = pl.concat_str(text, pl.lit(self.around[0]), numbers.cast(pl.String), pl.lit(self.around[1]))
         return pl.when(numbers >= 0).then(named).otherwise(text) if self.numbers.min() < 0 else named
 
+    def few(self) -> pl.Expr:
+        """Return names without numbers as text of which each is kept once."""
+        return _each(pl.Series(self.texts, dtype=pl.String).cast(pl.Categorical), self.which)
+
+    @property
+    def key(self) -> Hashable:
+        """The same for names that are made of the same parts of memory; only while these are there."""
+        texts = self.texts.key if isinstance(self.texts, Names) else tuple(self.texts)
+        return texts, *map(_place_of, (self.which, self.numbers)), self.around
+
     def taken(self, rows: Which) -> Names:
         """Return the names of these trials, of which one may be there several times."""
         return replace(
@@ -110,13 +120,14 @@ class Names:
             if isinstance(self.texts, Names)
             else [(text, *self.around) for text in self.texts]
         )
-        numbers = pl.lit(pl.Series(self.numbers)).cast(pl.Int64)
-        named = self._codes(keys, known).cast(pl.Int64) * (1 << _NUMBER_BITS) + numbers
-        return (
-            pl.when(numbers >= 0).then(named).otherwise(self._unnumbered(known))
-            if self.numbers.min() < 0
-            else named
-        )
+        codes = np.array([_code(known, key) << _NUMBER_BITS for key in keys], np.int64)
+        named = codes[0] + self.numbers if self.which is None else codes[self.which]
+        if self.which is not None:
+            named += self.numbers
+        if self.numbers.min() >= 0:
+            return pl.lit(pl.Series(named))
+        is_numbered = pl.lit(pl.Series(self.numbers >= 0))
+        return pl.when(is_numbered).then(pl.lit(pl.Series(named))).otherwise(self._unnumbered(known))
 
     def _unnumbered(self, known: dict[object, int]) -> pl.Expr:
         if isinstance(self.texts, Names):
@@ -127,9 +138,7 @@ class Names:
         return _alone(self.texts.numbered(known)).to_list() if isinstance(self.texts, Names) else self.texts
 
     def _codes(self, keys: Sequence[Hashable], known: dict[object, int]) -> pl.Expr:
-        return _each(
-            pl.Series([known.setdefault(key, len(known)) for key in keys], dtype=pl.UInt32), self.which
-        )
+        return _each(pl.Series([_code(known, key) for key in keys], dtype=pl.UInt32), self.which)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +276,8 @@ class Cells:
         known: dict[object, int] = {}
         for boot, name in boots.items():
             known[boot] = known.setdefault(name, len(known))
-        found = self._set(notes, (_numbered_frame(trials, known) for trials in self._every()))
+        numbering = _Numbering(known)
+        found = self._set(notes, map(numbering.frame, self._every()))
         return replace(found, booted={})
 
     def _every(self) -> Iterator[Trials]:
@@ -313,6 +323,15 @@ def _has_only(column: pl.Series, value: object) -> bool:
     return cast("Any", column.min()) == cast("Any", column.max()) == value
 
 
+def _code(known: dict[object, int], key: Hashable) -> int:
+    return known.setdefault(key, len(known))
+
+
+def _place_of(column: npt.NDArray[Any] | None) -> Hashable:
+    """Return where an array lies in memory."""
+    return None if column is None else (column.ctypes.data, column.shape, column.strides, column.dtype.str)
+
+
 def _alone(column: pl.Expr) -> pl.Series:
     return pl.select(column).to_series()
 
@@ -340,20 +359,56 @@ def _frame(trials: Trials) -> pl.DataFrame:
     return pl.select(found[name].alias(name) for name in SCHEMA)
 
 
-def _numbered_frame(trials: Trials, known: dict[object, int]) -> pl.DataFrame:
-    """Return the columns of `NUMBERED`."""
-    values = pl.lit(pl.Series(trials.values))
-    process, trial = trials.units["process"], trials.units["trial"]
-    processes = process.numbered(known)
-    if trial is process and process.numbers is not None:
-        processes = pl.lit(pl.select(processes).to_series())
-    found = {
-        "metric": trials.metric.written(),
-        "treatment": trials.treatment.written(),
-        "value": values,
-        **{level: names.coded(known) for level, names in trials.units.items() if level not in _NUMBERED},
-        "process": processes,
-        "trial": processes if trial is process else trial.numbered(known),
-        "seconds": values if trials.seconds is trials.values else _known(trials.seconds),
-    }
-    return pl.select(found[name].cast(kind).alias(name) for name, kind in NUMBERED.items())
+class _Numbering:
+    """Makes frames with the columns of `NUMBERED`: metrics of the same trials share the columns that name their units."""
+
+    def __init__(self, known: dict[object, int]) -> None:
+        self._known = known
+        self._orders: dict[Hashable, tuple[Names, Which | None]] = {}
+        """By the keys of names, which are kept so that no others get their place in memory."""
+        self._columns: dict[Hashable, tuple[Names, pl.Series]] = {}
+
+    def frame(self, trials: Trials) -> pl.DataFrame:
+        """Return trials by treatment, those of each in their order: the rows of a treatment are then a part that needs no copy."""
+        order = trials.treatment.key if trials.treatment.which is not None else None
+        rows = self._rows(trials.treatment)
+
+        def column(names: Names, make: Callable[[], pl.Expr]) -> pl.Expr:
+            if names.which is None and names.numbers is None:
+                return make()
+            key = names.key, order
+            if key not in self._columns:
+                made = _alone(make())
+                self._columns[key] = names, made if rows is None else made.gather(rows)
+            return pl.lit(self._columns[key][1])
+
+        def level(name: Level, names: Names) -> pl.Expr:
+            of = names.numbered if name in _NUMBERED else names.coded
+            return column(names, lambda: of(self._known))
+
+        values = pl.lit(pl.Series(_taken(trials.values, rows)))
+        seconds = None if trials.seconds is None else _taken(trials.seconds, rows)
+        found = {
+            "metric": trials.metric.few(),
+            "treatment": column(trials.treatment, trials.treatment.few),
+            "value": values,
+            **{name: level(name, names) for name, names in trials.units.items()},
+            "seconds": values if trials.seconds is trials.values else _known(seconds),
+        }
+        return pl.select(found[name].cast(kind).alias(name) for name, kind in NUMBERED.items())
+
+    def _rows(self, treatment: Names) -> Which | None:
+        """Return the rows by treatment; None if they are so already."""
+        which = treatment.which
+        if which is None or (which[1:] >= which[:-1]).all():
+            return None
+        if (key := treatment.key) not in self._orders:
+            short = which.astype(
+                np.min_scalar_type(int(which.max()))
+            )  # of two bytes at most, it is sorted in linear time
+            self._orders[key] = treatment, np.argsort(short, kind="stable").astype(np.uint32)
+        return self._orders[key][1]
+
+
+def _taken(column: Floats, rows: Which | None) -> Floats:
+    return column if rows is None else column[rows]

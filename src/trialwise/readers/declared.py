@@ -158,9 +158,7 @@ class Found:
                 treatments=tuple(map(self._once, treatments)),
                 treatment=treatment,
                 values=found,
-                numbers=np.arange(numbers.start, numbers.stop, dtype=np.min_scalar_type(numbers.stop))
-                if isinstance(numbers, range)
-                else np.asarray(numbers),
+                numbers=numbered(numbers),
                 process=process,
                 where=where,
                 units=tuple({**self._outer, **each} for each in units),
@@ -387,6 +385,13 @@ def _doubles(
         return np.array(values, np.float64)
     except OverflowError:
         return np.array(list(map(_double, values)), np.float64)
+
+
+def numbered(numbers: Sequence[int] | npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.integer[Any]]:
+    """Return the numbers of rows as an array, which blocks of the same rows share."""
+    if isinstance(numbers, range):
+        return np.arange(numbers.start, numbers.stop, dtype=np.min_scalar_type(numbers.stop))
+    return np.asarray(numbers)
 
 
 def _unit_of(row: Row) -> tuple[object, ...]:

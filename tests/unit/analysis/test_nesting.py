@@ -2,8 +2,9 @@
 
 import numpy as np
 import polars as pl
+import pytest
 
-from trialwise.analysis.nesting import units
+from trialwise.analysis.nesting import count_of, units
 from trialwise.analysis.trial_set import LEVELS
 
 
@@ -98,3 +99,20 @@ def test_one_process_on_each_side_is_no_inference_however_many_trials_it_ran():
 def test_a_shared_process_against_trials_of_their_own_is_judged_by_processes():
     found = units(side(range(9), process=list("pppqqqrrr"), name="a"), side([1, 2, 3], name="b"))
     assert (found.level, found.a.tolist(), found.b.tolist()) == ("process", [1, 4, 7], [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [[3, 1, 2, 3, 1], [7, 5, 6], [-4, 2, -4, 9], [1 << 60, 1, 1 << 60, 5], [200, 3, 200], [2, None, 2, 1]],
+)
+def test_numbers_are_counted_once_whether_close_or_far_apart(numbers):
+    kind = pl.UInt8 if numbers[0] == 200 else pl.Int64
+    assert count_of(pl.Series(numbers, dtype=kind)) == len(set(numbers))
+
+
+@pytest.mark.parametrize(("first", "paired"), [(1, False), (2, True)])
+def test_sides_are_paired_only_where_numbered_units_are_on_both(first, paired):
+    a = side([1, 2, 3, 4], process=[0, 2, 4, 6], trial=[0, 2, 4, 6])
+    b = side([5, 6, 7], process=[first, 5, 7], trial=[first, 5, 7])
+    found = units(a, b, "process")
+    assert (found.paired, found.b.tolist()) == (paired, [5] if paired else [5, 6, 7])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from math import nan
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
 from trialwise.analysis.looking import see
@@ -34,6 +37,38 @@ def test_what_is_seen_is_the_same(path: Path):
     for level in LEVELS:
         assert numbered.table[level].rle_id().to_list() == named.table[level].rle_id().to_list()
         assert numbered.table[level].n_unique() == named.table[level].n_unique()
+
+
+def crossed(path: Path, rows: int) -> Path:
+    """Write a table whose treatments follow each other row by row."""
+    draw = random.Random(5)
+    lines = (
+        f"{'abcd'[row % 4]},{row // 4},{draw.gauss(100, 5):.4f},{draw.gauss(20, 1):.3f}\n"
+        for row in range(rows)
+    )
+    path.write_text("scheme,run,rate_mbit,delay_ms\n" + "".join(lines))
+    return path
+
+
+def test_rows_of_a_treatment_follow_each_other(tmp_path: Path):
+    found = group(crossed(tmp_path / "rows.csv", 400))
+    named, numbered = (made(found.readings, "x") for made in (trial_set, numbered_trial_set))
+    assert see(found, numbered) == see(found, named)
+    parts = numbered.table.select("metric", "treatment").with_columns(pl.all().cast(pl.String))
+    assert parts.select(pl.struct("metric", "treatment").rle_id().max() + 1).item() == 2 * 4
+    for metric, treatment in parts.unique().iter_rows():
+        own = [
+            side.of(metric, treatment).select("value", pl.col("process").rle_id()).rows()
+            for side in (named, numbered)
+        ]
+        assert own[0] == own[1]
+
+
+def test_metrics_of_the_same_trials_share_the_names_of_their_units(tmp_path: Path):
+    numbered = numbered_trial_set(group(crossed(tmp_path / "rows.csv", 400)).readings, "x")
+    own = [numbered.of(metric)["process"].to_numpy() for metric in numbered.metrics]
+    assert len(own) == 2
+    assert np.shares_memory(*own)
 
 
 def pyperf_of_boots(path: Path, *boots: str) -> Path:

@@ -16,7 +16,7 @@ import polars as pl
 from trialwise.errors import AnalysisError
 from trialwise.numbers import first_of as first_names
 from trialwise.readers.blocks import Indices, distinct, first_of
-from trialwise.readers.declared import MOST_LISTED, Found
+from trialwise.readers.declared import MOST_LISTED, Found, numbered
 from trialwise.readers.records import Better, Inside, Summary
 from trialwise.readers.units import NORMAL
 
@@ -442,6 +442,7 @@ def _add_rows(
 ) -> None:
     treatment, treatments = _combined(roles.factors, len(places))
     within, units = _combined(roles.levels, len(places), _level)
+    numbers = numbered(places)
     for column in roles.values:
         found.add_block(
             "value" if wide else column.name,
@@ -449,7 +450,7 @@ def _add_rows(
             column.unit or UNKNOWN,
             treatments=[{"level": column.name}] if wide else treatments,
             treatment=treatment,
-            numbers=places,
+            numbers=numbers,
             process=("", f" {column.name}" if wide else ""),
             where=("line ", f", {column.name}"),
             as_written=column.in_header or not column.unit,
