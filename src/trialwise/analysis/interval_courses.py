@@ -1,15 +1,23 @@
-"""How the intervals of treatments narrowed: each over the first trials, then over more of them, up to all that there are."""
+"""How the intervals of treatments narrowed: each over the first trials, then over more of them, up to all that there are.
+
+`interval_courses` takes an analysis. `latest_courses` takes rows of the ledger: the same courses for a hundredth of the work, but only
+of metrics with a KPI and one value a trial.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from trialwise import statistics as st
+from trialwise.analysis.estimation.estimates import is_estimated
 from trialwise.analysis.results import Analysis, MetricAnalysis, TrialMetric
 from trialwise.analysis.treatment_means import CONFIDENCE
+from trialwise.experiment.model import Experiment, Metric
+from trialwise.store.ledger import Ledger
 
 MOST_POINTS = 24
 """Numbers of trials at which an interval is computed."""
@@ -47,20 +55,57 @@ def interval_courses(analysis: Analysis) -> tuple[IntervalCourse, ...]:
 
 
 def _courses(found: MetricAnalysis, analysis: Analysis) -> Iterator[IntervalCourse]:
-    latest = analysis.series[-1] if analysis.series else ""
-    trials = sorted(
-        (trial for trial in found.trials if trial.series == latest and trial.value is not None),
-        key=lambda trial: (trial.started or 0.0, trial.number),
-    )
+    known = [trial for trial in found.trials if trial.value is not None]
+    trials = sorted(known, key=lambda trial: (trial.started or 0.0, trial.number))
+    if trials:
+        latest = max(known, key=lambda trial: trial.number).series
+        trials = [trial for trial in trials if trial.series == latest]
     kpi = found.metric.kpis[0] if found.metric.kpis else None
     if kpi is None and not all(mean.level == "trial" for mean in found.means):
         return
-    percentile, confidence = (None, CONFIDENCE) if kpi is None else (kpi.percentile, kpi.confidence)
     for treatment in analysis.treatments[:MOST_COURSES]:
         if values := _values(trials, treatment):
-            points = tuple(_point(values[:n], percentile, confidence) for n in _numbers(len(values)))
-            name, unit = found.metric.name, found.metric.unit
-            yield IntervalCourse(name, unit, treatment, percentile, confidence, points)
+            yield _course(found.metric, treatment, values)
+
+
+def _course(metric: Metric, treatment: str, values: Sequence[float]) -> IntervalCourse:
+    kpi = metric.kpis[0] if metric.kpis else None
+    percentile, confidence = (None, CONFIDENCE) if kpi is None else (kpi.percentile, kpi.confidence)
+    points = tuple(_point(values[:n], percentile, confidence) for n in _numbers(len(values)))
+    return IntervalCourse(metric.name, metric.unit, treatment, percentile, confidence, points)
+
+
+def latest_courses(experiment: Experiment, ledger: Ledger) -> dict[str, tuple[IntervalCourse, ...]]:
+    """Return the courses of the metrics that have a KPI and one value a trial, by the names of the metrics."""
+    found: dict[str, tuple[IntervalCourse, ...]] = {}
+    if experiment.trial.traits.computed:
+        return found  # in plan order, and pooled
+    for metric in experiment.metrics:
+        if not metric.kpis or is_estimated(metric):
+            continue
+        rows = ledger.latest_values(metric.source.key)
+        if not any(in_file for *_, in_file in rows):
+            values = _latest(experiment, rows)
+            found[metric.name] = tuple(_course(metric, *each) for each in list(values.items())[:MOST_COURSES])
+    return found
+
+
+def _latest(
+    experiment: Experiment, rows: Sequence[tuple[str, str, int | None, float | None, bool]]
+) -> dict[str, list[float]]:
+    """Return the values by treatment in the latest environment of a series, without treatments that left the file."""
+    epoch = max((epoch for _, _, epoch, _, _ in rows if epoch is not None), default=None)
+    factors = {name: json.loads(text) for name, text in {name: text for name, text, *_ in rows}.items()}
+    kept = {name for name, levels in factors.items() if experiment.includes(levels)}
+    found: dict[str, list[float]] = {}
+    for name, _, when, value, _ in rows:
+        if value is not None and name in kept and (epoch is None or when is None or when == epoch):
+            found.setdefault(name, []).append(value)
+
+    def place(name: str) -> list[int]:
+        return [factor.levels.index(factors[name][factor.name]) for factor in experiment.fixed_factors]
+
+    return {name: found[name] for name in sorted(found, key=place)}
 
 
 def _values(trials: Sequence[TrialMetric], treatment: str) -> list[float]:

@@ -21,8 +21,9 @@ from trialwise.errors import TrialwiseError
 from trialwise.report.html import asset, environment
 from trialwise.serve import views
 from trialwise.serve.guard import Guard
-from trialwise.serve.hub import LIST, Hub, Level, Page, Watched
+from trialwise.serve.hub import LIST, Hub, Page, Watched
 from trialwise.serve.openmetrics import CONTENT_TYPE, openmetrics
+from trialwise.serve.parts import Level
 from trialwise.visible import visible
 
 MOST_PAGES = 32
@@ -133,7 +134,7 @@ class _Pages:
     async def events(self, request: Request) -> Response:
         asked = request.query_params.getlist("e")
         keys = asked or list(self._hub.experiments)
-        levels: tuple[Level, ...] = ("quick", "slow") if asked else ("quick",)
+        levels: tuple[Level, ...] = ("quick", "drawn", "slow") if asked else ("quick",)
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
         if self._listening >= MOST_PAGES:

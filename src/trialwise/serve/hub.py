@@ -1,6 +1,6 @@
 """One watcher for all pages: it looks at ledgers while somebody is there, reads what has changed, and tells every page.
 
-What it does while an experiment runs takes 1 % of a core: after work that took t seconds of processor time, each of three kinds of
+What it does while an experiment runs takes 1 % of a core: after work that took t seconds of processor time, each of four kinds of
 work rests 300 t. When a run has ended, it reads at once.
 """
 
@@ -15,11 +15,11 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from trialwise.errors import TrialwiseError
 from trialwise.serve import parts
-from trialwise.serve.parts import Part, Quick, Slow
+from trialwise.serve.parts import PARTS, Drawn, Level, Part, Quick, Slow
 from trialwise.serve.places import Place, places
 from trialwise.store.connection import BusyLedgerError
 from trialwise.store.directory import LEDGER, ExperimentDirectory, is_locked
@@ -30,10 +30,9 @@ LOOK = 1.0
 FIND = 5.0
 """Seconds between looks for new experiments."""
 REST = 300.0
-"""Rest per processor time while an experiment runs, of each kind of work: both levels, and to look for experiments."""
+"""Rest per processor time while an experiment runs, of each kind of work: the levels, and to look for experiments."""
 Answer = TypeVar("Answer")
-Level = Literal["quick", "slow"]
-_LEVELS: tuple[Level, Level] = ("quick", "slow")
+_LEVELS: tuple[Level, ...] = tuple(PARTS)
 _TELL = "`trialwise status` and `trialwise analyze` may say more"
 LIST = "list"
 """Name of the part that says which experiments there are; it belongs to none."""
@@ -46,11 +45,12 @@ class Watched:
     place: Place
     signature: tuple[object, ...] = ()
     is_active: bool = False
-    stale: dict[Level, bool] = field(default_factory=lambda: {"quick": True, "slow": True})
-    due: dict[Level, float] = field(default_factory=lambda: {"quick": 0.0, "slow": 0.0})
+    stale: dict[Level, bool] = field(default_factory=lambda: dict.fromkeys(_LEVELS, True))
+    due: dict[Level, float] = field(default_factory=lambda: dict.fromkeys(_LEVELS, 0.0))
     parts: dict[str, Part] = field(default_factory=dict[str, Part])
     versions: dict[str, int] = field(default_factory=dict[str, int])
     quick: Quick | None = None
+    drawn: Drawn | None = None
     slow: Slow | None = None
 
 
@@ -104,7 +104,7 @@ class Hub:
         """Listen for a page; `since` is the last event that it got (SSE's Last-Event-ID), None if it got none."""
         page = Page((key for key in keys if key in self.experiments), levels)
         known = self._known(since)
-        wanted = [name for level in levels for name in (parts.QUICK if level == "quick" else parts.SLOW)]
+        wanted = [name for level in levels for name in PARTS[level]]
         for key in page.keys:
             watched = self.experiments[key]
             for name, version in watched.versions.items():
@@ -183,8 +183,10 @@ class Hub:
         """Notice whether the files of a ledger have changed, or the run has ended."""
         path = watched.place.path
         is_active = watched.is_active and is_locked(ExperimentDirectory(path))
+        claims = watched.place.claims()
         signature = (
             *(_stamp(path / name) for name in (LEDGER, f"{LEDGER}-wal", "experiment.toml")),
+            *(_stamp(claims) if claims is not None else ()),
             is_active,
         )
         if signature == watched.signature:
@@ -225,6 +227,8 @@ class Hub:
             watched.stale[level] = True  # what is shown stays until it can be copied
         elif isinstance(found, Quick):
             watched.quick, watched.is_active = found, found.state.is_active
+        elif isinstance(found, Drawn):
+            watched.drawn = found
         elif isinstance(found, Slow):
             if found.stopping != (watched.slow.stopping if watched.slow else None):
                 watched.stale["quick"] = True
@@ -236,11 +240,13 @@ class Hub:
         if not isinstance(found, BusyLedgerError) or watched.quick is None:
             self._publish(watched, _parts(found, level))
 
-    def _compute(self, watched: Watched, level: Level) -> Quick | Slow | TrialwiseError:
+    def _compute(self, watched: Watched, level: Level) -> Quick | Drawn | Slow | TrialwiseError:
         with untouched(self._scratch):
             try:
                 if level == "slow":
                     return parts.slow(watched.place)
+                if level == "drawn":
+                    return parts.drawn(watched.place)
                 return parts.quick(watched.place, watched.slow.stopping if watched.slow else None)
             except TrialwiseError as error:
                 return error
@@ -266,16 +272,16 @@ class Hub:
                 continue
             self._count += 1
             watched.parts[name], watched.versions[name] = part, self._count
-            level: Level = "quick" if name in parts.QUICK else "slow"
+            level = next(level for level, names in PARTS.items() if name in names)
             for page in self._pages:
                 if watched.place.key in page.keys and level in page.levels:
                     self._tell(page, watched.place.key, name)
 
 
-def _parts(found: Quick | Slow | TrialwiseError, level: Level) -> dict[str, Part]:
+def _parts(found: Quick | Drawn | Slow | TrialwiseError, level: Level) -> dict[str, Part]:
     if not isinstance(found, TrialwiseError):
         return found.parts
-    return dict.fromkeys(parts.QUICK if level == "quick" else parts.SLOW, parts.refusal(found))
+    return dict.fromkeys(PARTS[level], parts.refusal(found) if level != "drawn" else Part(""))
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

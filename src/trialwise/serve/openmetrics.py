@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from trialwise.analysis.interval_courses import IntervalCourse
 from trialwise.serve.hub import Watched
 from trialwise.visible import visible
 
@@ -68,9 +69,7 @@ def _progress(experiments: Sequence[Watched]) -> Iterator[_Family]:
 
 
 def _intervals(experiments: Sequence[Watched]) -> Iterator[_Family]:
-    courses = [
-        (each, course) for each in experiments if each.slow is not None for course in each.slow.courses
-    ]
+    courses = [(each, course) for each in experiments for course in _latest(each)]
     for end in ("low", "high"):
         samples = [
             (
@@ -89,6 +88,14 @@ def _intervals(experiments: Sequence[Watched]) -> Iterator[_Family]:
         ]
         told = f"The {end} end of the interval of a treatment, two-sided, as a page computed it last."
         yield _Family(f"trialwise_interval_{end}", told, samples)
+
+
+def _latest(each: Watched) -> list[IntervalCourse]:
+    """Return the courses of the analysis, newer ones of the same metrics in their places."""
+    newer = each.drawn.courses if each.drawn is not None else ()
+    renewed = {course.metric for course in newer}
+    known = each.slow.courses if each.slow is not None else ()
+    return [*newer, *(course for course in known if course.metric not in renewed)]
 
 
 def _labels(each: Watched) -> dict[str, str]:

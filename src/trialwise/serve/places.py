@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialwise.errors import StoreError
+from trialwise.experiment.claims import NAME
 from trialwise.foreign_files import absent
 from trialwise.store.directory import LEDGER
 
@@ -20,11 +21,21 @@ _MOST_FOLDERS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An experiment directory: `key` names it in addresses and stays the same over restarts, `title` is its path as people see it."""
+    """An experiment directory: `key` names it in addresses and stays the same over restarts, `title` is its path as people see it.
+
+    It was found at or below `root`.
+    """
 
     key: str
     path: Path
     title: str
+    root: Path
+
+    def claims(self) -> Path | None:
+        """Return the file of claims in it or beside it, if there is one below the root; no link is followed."""
+        folders = (self.path,) if self.path == self.root else (self.path, self.path.parent)
+        files = (folder / NAME for folder in folders)
+        return next((file for file in files if file.is_file() and not file.is_symlink()), None)
 
 
 def roots_of(folders: Sequence[Path]) -> tuple[Path, ...]:
@@ -45,7 +56,7 @@ def places(roots: Sequence[Path]) -> dict[str, Place]:
             if len(found) >= MOST_EXPERIMENTS:
                 return found
             key = hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
-            found.setdefault(key, Place(key, path, _title(path, root)))
+            found.setdefault(key, Place(key, path, _title(path, root), root))
     return found
 
 

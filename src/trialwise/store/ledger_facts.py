@@ -212,6 +212,21 @@ class LedgerFacts(LedgerFile):
         )
         return shared(rows)
 
+    def latest_values(self, source: str) -> list[tuple[str, str, int | None, float | None, bool]]:
+        """Return what finished trials of the series that began last reported from a source, in the order in which they began.
+
+        Of each: treatment, factors as JSON, epoch, the value, and whether samples in a file stand in its place. Warm-ups and trials
+        that are set apart are left out.
+        """
+        counts = f"warmup = 0 AND series > ? AND {self._status} = 'finished'"
+        query = (
+            "SELECT treatment, factors, epoch, value, file IS NOT NULL FROM trial JOIN value USING (number, attempt) "  # noqa: S608 ours
+            f"WHERE source = ? AND {counts} AND series = (SELECT max(series) FROM trial WHERE {counts}) ORDER BY started, number"
+        )
+        apart = self.apart_series()
+        rows = self._select(query, [source, apart, apart])
+        return [(str(a), str(b), c, d, bool(e)) for a, b, c, d, e in rows]
+
     def found_sources(self, treatment: str | None = None) -> list[str]:
         """Return the sources that trials found in what harnesses print (`ResultSource.key`), by the first trial that has them.
 
@@ -290,8 +305,12 @@ class LedgerFacts(LedgerFile):
 
     def unsuccessful(self) -> list[TrialRow]:
         """Return the last attempts of trials that ended as failed or invalid."""
-        last = {row.number: row for row in self.trials()}
-        return [row for row in last.values() if row.status in ("failed", "invalid")]
+        statuses: tuple[Status, ...] = ("failed", "invalid")
+        query = (
+            f"SELECT {self._columns} FROM trial AS last WHERE {self._status_of(statuses)} IN ({marks(statuses)}) AND NOT EXISTS "  # noqa: S608
+            "(SELECT 1 FROM trial AS later WHERE later.number = last.number AND later.attempt > last.attempt) ORDER BY number, attempt"
+        )
+        return trial_rows(self._select(query, statuses))
 
 
 def excluded_text(why: Amendment) -> str:

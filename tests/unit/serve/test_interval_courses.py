@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from example_directory import analyse_example, write_example
 from trialwise import study
-from trialwise.analysis.interval_courses import MOST_POINTS, interval_courses
+from trialwise.analysis.interval_courses import MOST_POINTS, interval_courses, latest_courses
+from trialwise.study.load import opened
 
 
 def test_courses_end_with_the_intervals_of_the_analysis(folder: Path) -> None:
@@ -24,3 +26,14 @@ def test_courses_end_with_the_intervals_of_the_analysis(folder: Path) -> None:
         numbers = [point.n for point in course.points]
         assert numbers == sorted(set(numbers))
         assert len(numbers) <= MOST_POINTS
+
+
+def test_courses_from_the_rows_are_those_of_the_analysis(tmp_path: Path) -> None:
+    """Over several series and environments, with failed trials; what has samples in files needs the analysis."""
+    path = write_example(tmp_path / "compressors.results", more_metrics=2)
+    expected = [each for each in interval_courses(analyse_example(path)) if each.metric != "latency"]
+    with opened(path) as (experiment, _, ledger):
+        found = latest_courses(experiment, ledger)
+    assert [course for each in found.values() for course in each] == expected
+    assert list(found) == ["speed", "ratio", "m0", "m1"]
+    assert len(expected) == 24
