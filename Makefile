@@ -57,7 +57,8 @@ src/trialwise/execution/ends/trialwise-end.%: .venv/.features $(RUST_SOURCES)
 wheel: .venv/.python $(END)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'maturin[zig]'
 	$(PYTHON) packaging/fitting.py digest > src/trialwise/_core.sources
-	VIRTUAL_ENV=$(CURDIR)/.venv CARGO_TARGET_DIR=target/wheel $(BIN)/maturin build --quiet --release --locked --zig --compatibility manylinux_2_28 --out dist
+	VIRTUAL_ENV=$(CURDIR)/.venv CARGO_ZIGBUILD_PYTHON_PATH=$(CURDIR)/$(BIN)/python CARGO_TARGET_DIR=target/wheel \
+	$(BIN)/maturin build --quiet --release --locked --zig --compatibility manylinux_2_28 --out dist
 	$(BIN)/maturin sdist --quiet --out dist
 	$(BIN)/python packaging/release.py wheel dist
 

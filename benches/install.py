@@ -1,14 +1,18 @@
 """What Trialwise and its dependencies weigh when they are installed, what each is used for, and what extras add.
 
-The packages are those of the environment that runs this; Trialwise itself is the wheel in dist/ (`make wheel`), if it is there.
+The packages are those of the environment that runs this; Trialwise itself is the wheel in dist/ (`make wheel`), if it is there. Of
+the largest three it also says what commands load: the size of the compiled files that are mapped when a command ends.
 
 Run: .venv/bin/python benches/install.py. The result is kept in benches/results/install.json; docs/decisions has the table.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 import sys
+import tempfile
 import tomllib
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +20,10 @@ from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 from measuring import write
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "packaging"))
+
+from smoke import steps
 
 ROOT = Path(__file__).parents[1]
 ALLOWED = {"wheel": 60.0, "installed": 250.0}
@@ -27,6 +35,8 @@ USED_FOR = {
     "numpy": "arrays in every statistic",
     "polars": "the ledger, samples (Parquet), tables of others",
     "pydantic": "checking files and documents of others, JSON Schemas",
+    "starlette": "answers of the page of `serve`",
+    "uvicorn": "HTTP of the page of `serve`",
     "rich": "tables and progress in terminals",
     "scipy": "distributions, tests, optimisation, spectra",
     "tomlkit": "editing experiment files",
@@ -37,6 +47,27 @@ USED_FOR = {
     "dask-jobqueue": "clusters under SLURM",
     "distributed": "simulated trials on many machines",
 }
+LARGEST = ("polars", "scipy", "numpy")
+COMMANDS = {
+    "look": "look hyperfine.json",
+    "ab": "ab true false --trials 5 --quiet",
+    "run": "run experiment.toml --quiet",
+    "analyze": "analyze smoke.results",
+    "report": "report smoke.results --out smoke.html",
+}
+"""Those of packaging/smoke.py."""
+LOADED = """\
+import json, os, sys
+from pathlib import Path
+from trialwise.cli.main import main
+try:
+    main()
+except SystemExit:
+    pass
+files = {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if ".so" in line}
+part = lambda name: sum(os.path.getsize(f) for f in files if any(p.startswith((name, "_" + name)) for p in f.split("/")))
+sys.stderr.write("\\n" + json.dumps({name: round(part(name) / 1e6, 1) for name in %r}))
+"""
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -103,6 +134,17 @@ def own() -> list[dict[str, object]]:
     ]
 
 
+def loaded() -> Iterator[dict[str, object]]:
+    """Run each command in a process of its own; yield what it maps of the largest packages, in MB."""
+    with tempfile.TemporaryDirectory() as name:
+        steps(Path(name))
+        for command, words in COMMANDS.items():
+            program = [sys.executable, "-c", LOADED % (LARGEST,), *words.split()]
+            done = subprocess.run(program, cwd=name, capture_output=True, text=True, check=False)
+            mapped = json.loads(done.stderr.rpartition("\n")[2])
+            yield {"part": "loaded", "command": command, **{f"{each}_mb": mapped[each] for each in LARGEST}}
+
+
 def main() -> int:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     seen: set[str] = set()
@@ -118,6 +160,7 @@ def main() -> int:
             "of_allowed": round(core / ALLOWED["installed"], 2),
         }
     )
+    rows += loaded()
     write("install", rows)
     return 0
 
