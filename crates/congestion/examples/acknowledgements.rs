@@ -146,6 +146,7 @@ fn main() -> Result<(), BuildError> {
         line_rate: None,
         base_rtt: None,
         path_window: None,
+        hops: None,
         seed: trialwise_units::Seed::new(1),
     };
     let origin = Instant::now();

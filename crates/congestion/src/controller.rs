@@ -19,6 +19,8 @@ pub struct Context {
     pub base_rtt: Option<Duration>,
     /// One bandwidth-delay product of the path.
     pub path_window: Option<Bytes>,
+    /// Switches on the way to the receiver.
+    pub hops: Option<u32>,
     /// Of everything that the controller draws: another one for each flow.
     pub seed: Seed,
 }

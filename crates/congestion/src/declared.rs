@@ -7,6 +7,17 @@ use trialwise_units::{Duration, Ecn, Rate};
 use crate::policy::{Form, Policy};
 use crate::{BuildError, Context, Controller, Feedback, Fidelity, ReceiverHalf, RuleTable};
 
+/// How switches mark packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marks {
+    /// More and more of them over a long queue, as DCQCN wants it.
+    Gentle,
+    /// All beyond one length, as DCTCP wants it.
+    Step,
+    /// From a quarter to three quarters of what a short path holds, as HTSIM does for NSCC.
+    Early,
+}
+
 /// What a controller needs of the network, and how its packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
@@ -23,8 +34,8 @@ pub struct Needs {
     pub receiver_half: bool,
     /// Whether somebody has to say at which rate it sends: `NAME:RATE`.
     pub rate: bool,
-    /// Whether switches mark every packet beyond one length of their queues, rather than more and more of them.
-    pub step_marking: bool,
+    /// How switches mark for it where nobody says otherwise.
+    pub marks: Marks,
     /// How often receivers answer over UDP, with the arrival of each packet since the last answer (RFC 8888), in whole milliseconds;
     /// zero for an answer as soon as they have read, which tells one arrival.
     pub pace: Duration,
@@ -49,7 +60,7 @@ impl Needs {
         spreads_window: false,
         receiver_half: false,
         rate: false,
-        step_marking: false,
+        marks: Marks::Gentle,
         pace: Duration::ZERO,
         many_round_trips: false,
         acknowledgements_wait: false,

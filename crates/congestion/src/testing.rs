@@ -12,6 +12,7 @@ pub(crate) fn context() -> Context {
         line_rate: Some(Rate::from_megabits_per_second(100_000)),
         base_rtt: Some(Duration::from_nanoseconds(6240)),
         path_window: Some(Bytes::new(78_000)),
+        hops: Some(2),
         seed: Seed::new(1),
     }
 }

@@ -65,6 +65,7 @@ fn steady_controllers_allocate_nothing() {
         line_rate: None,
         base_rtt: None,
         path_window: None,
+        hops: None,
         seed: Seed::new(1),
     };
     for (name, _) in Algorithm::over_paths() {

@@ -21,6 +21,7 @@ fn build(name: &str) -> AnyController {
         line_rate: None,
         base_rtt: None,
         path_window: None,
+        hops: None,
         seed: Seed::new(1),
     };
     Algorithm::named(name, Rate::from_megabits_per_second(10)).unwrap().build(&context).unwrap()

@@ -256,6 +256,7 @@ fn context(seed: u64) -> Context {
         line_rate: None,
         base_rtt: None,
         path_window: None,
+        hops: None,
         seed: Seed::new(seed),
     }
 }

@@ -150,7 +150,8 @@ impl Scheme {
 
     fn controller(&self, now: Time, seed: Seed) -> Result<AnyController, SchemeError> {
         let segment = Bytes::new(self.segment);
-        let context = Context { now, segment, line_rate: None, base_rtt: None, path_window: None, seed };
+        let context =
+            Context { now, segment, line_rate: None, base_rtt: None, path_window: None, hops: None, seed };
         Ok(self.factory.build(&context)?)
     }
 

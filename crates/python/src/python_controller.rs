@@ -26,6 +26,8 @@ struct ControllerContext {
     base_rtt_ps: Option<u64>,
     /// One bandwidth-delay product of the path, bytes.
     path_window: Option<u64>,
+    /// Switches on the way to the receiver.
+    hops: Option<u32>,
     /// Of what it draws: another one for each flow.
     seed: u64,
 }
@@ -229,6 +231,7 @@ impl PythonController {
             line_rate: context.line_rate.map(Rate::bits_per_second),
             base_rtt_ps: context.base_rtt.map(Duration::picoseconds),
             path_window: context.path_window.map(Bytes::get),
+            hops: context.hops,
             seed: context.seed.get(),
         };
         let object = factory.class.bind(python).call1((context,))?;

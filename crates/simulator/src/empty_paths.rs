@@ -23,9 +23,34 @@ pub struct PathFacts {
     pub round_trip: Duration,
     /// The slowest link.
     pub bottleneck: Rate,
+    /// Links from one end to the other.
+    pub links: u32,
+}
+
+/// What controllers are told of a path: of one, or the most that any two hosts have between them, each by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KnownPath {
+    /// See [`PathFacts::round_trip`].
+    pub round_trip: Duration,
+    /// See [`PathFacts::window`].
+    pub window: Bytes,
+    /// See [`PathFacts::links`].
+    pub links: u32,
+}
+
+impl KnownPath {
+    /// Switches on the way.
+    pub const fn switches(&self) -> u32 {
+        self.links.saturating_sub(1)
+    }
 }
 
 impl PathFacts {
+    /// What a controller is told of this path.
+    pub const fn known(&self) -> KnownPath {
+        KnownPath { round_trip: self.round_trip, window: self.window(), links: self.links }
+    }
+
     /// The bandwidth-delay product.
     pub const fn window(&self) -> Bytes {
         self.bottleneck.bytes_in(self.round_trip)
@@ -42,11 +67,12 @@ impl PathFacts {
 
 impl PathFacts {
     /// No link at all.
-    const NONE: Self = Self { round_trip: Duration::ZERO, bottleneck: Rate::from_bits_per_second(u64::MAX) };
+    const NONE: Self =
+        Self { round_trip: Duration::ZERO, bottleneck: Rate::from_bits_per_second(u64::MAX), links: 0 };
 
     fn of(link: &Link) -> Self {
         let transmission = link.rate.transmission_time(Bytes::new(PROBE_PAYLOAD));
-        Self { round_trip: link.delay * 2 + transmission, bottleneck: link.rate }
+        Self { round_trip: link.delay * 2 + transmission, bottleneck: link.rate, links: 1 }
     }
 
     /// Of this path, then that one.
@@ -54,6 +80,7 @@ impl PathFacts {
         Self {
             round_trip: self.round_trip + next.round_trip,
             bottleneck: self.bottleneck.min(next.bottleneck),
+            links: self.links + next.links,
         }
     }
 }
@@ -83,7 +110,7 @@ pub(crate) struct EmptyPaths {
     /// The different facts, and which go from one class (row) to another one (column).
     facts: Vec<PathFacts>,
     between: Vec<u32>,
-    extremes: (Duration, Bytes),
+    extremes: KnownPath,
 }
 
 impl EmptyPaths {
@@ -98,7 +125,7 @@ impl EmptyPaths {
             facts: Vec::new(),
             classes,
             class_of,
-            extremes: (Duration::ZERO, Bytes::ZERO),
+            extremes: KnownPath::default(),
         };
         let mut known = HashMap::new();
         let mut measuring = Measuring::new(topology, wiring);
@@ -168,14 +195,14 @@ impl EmptyPaths {
         self.facts[self.between[row * self.classes.len() + column] as usize]
     }
 
-    /// The longest round trip and the largest bandwidth-delay product of all pairs.
-    pub(crate) const fn extremes(&self) -> (Duration, Bytes) {
+    /// The most of all pairs.
+    pub(crate) const fn extremes(&self) -> KnownPath {
         self.extremes
     }
 
-    fn find_extremes(&self, topology: &Topology, wiring: &Wiring) -> (Duration, Bytes) {
+    fn find_extremes(&self, topology: &Topology, wiring: &Wiring) -> KnownPath {
         let own = self.longest_links(topology, wiring);
-        let (mut longest, mut largest) = (Duration::ZERO, Bytes::ZERO);
+        let mut most = KnownPath::default();
         for (row, column) in (0..own.len()).flat_map(|row| (0..own.len()).map(move |column| (row, column))) {
             let inner = self.inner(row, column);
             let pairs = own[row].iter().flat_map(|from| own[column].iter().map(move |to| (from, to)));
@@ -184,11 +211,12 @@ impl EmptyPaths {
                 let last = if std::ptr::eq(from, to) { to.next } else { Some(to.first) };
                 let Some(last) = last else { continue };
                 let facts = from.first.then(inner).then(last);
-                longest = longest.max(facts.round_trip);
-                largest = largest.max(facts.window());
+                most.round_trip = most.round_trip.max(facts.round_trip);
+                most.window = most.window.max(facts.window());
+                most.links = most.links.max(facts.links);
             }
         }
-        (longest, largest)
+        most
     }
 
     /// For each class the longest own links of its hosts, by their rates.
@@ -350,16 +378,20 @@ mod tests {
 
     fn check(topology: &Topology) {
         let fabric = Fabric::new(topology.clone()).unwrap();
-        let (mut longest, mut largest) = (Duration::ZERO, Bytes::ZERO);
+        let mut most = KnownPath::default();
         for (row, from) in topology.hosts().enumerate() {
             let reached = facts_from(topology, from);
             for (column, to) in topology.hosts().enumerate() {
                 let path = fabric.path(HostId::new(row as u32), HostId::new(column as u32));
                 assert_eq!(Some(path), reached[to.index()], "{row} to {column}");
-                (longest, largest) = (longest.max(path.round_trip), largest.max(path.window()));
+                most = KnownPath {
+                    round_trip: most.round_trip.max(path.round_trip),
+                    window: most.window.max(path.window()),
+                    links: most.links.max(path.links),
+                };
             }
         }
-        assert_eq!(fabric.extremes(), (longest, largest));
+        assert_eq!(fabric.extremes(), most);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use trialwise_units::{Bytes, Duration, Rate};
+use trialwise_units::Rate;
 
-use crate::empty_paths::{EmptyPaths, PathFacts};
+use crate::empty_paths::{EmptyPaths, KnownPath, PathFacts};
 use crate::groups::Groups;
 use crate::index::{CardId, HostId, NodeId, PortId, SwitchId};
 use crate::paths::SwitchPorts;
@@ -157,8 +157,8 @@ impl Fabric {
         self.paths.between(&self.topology, &self.wiring, from, to)
     }
 
-    /// The longest round trip and the largest bandwidth-delay product of all pairs.
-    pub const fn extremes(&self) -> (Duration, Bytes) {
+    /// The longest round trip, the largest bandwidth-delay product and the most links of all pairs.
+    pub const fn extremes(&self) -> KnownPath {
         self.paths.extremes()
     }
 
@@ -211,15 +211,20 @@ fn check_hosts(hosts: &[NodeId], ports: &[Vec<PortId>]) -> Result<(), TopologyEr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trialwise_units::{Bytes, Duration};
 
     fn fabric(text: &str) -> Fabric {
         Fabric::new(text.parse().unwrap()).unwrap()
     }
 
+    fn most(round_trip: u64, window: u64, links: u32) -> KnownPath {
+        KnownPath { round_trip: Duration::from_nanoseconds(round_trip), window: Bytes::new(window), links }
+    }
+
     #[test]
     fn a_dumbbell_of_microsecond_links_has_the_published_base() {
         let fabric = fabric("dumbbell:10x10,100Gbit/s,1us");
-        assert_eq!(fabric.extremes(), (Duration::from_nanoseconds(6240), Bytes::new(78_000)));
+        assert_eq!(fabric.extremes(), most(6240, 78_000, 3));
         let path = fabric.path(HostId::new(0), HostId::new(10));
         assert_eq!(path.ideal(1000).nanoseconds(), 6323);
         assert_eq!(path.ideal(10_000_000).nanoseconds(), 844_640);
@@ -228,7 +233,7 @@ mod tests {
     #[test]
     fn a_fat_tree_is_as_long_as_its_longest_path() {
         let fabric = fabric("fat-tree:4,100Gbit/s,1us");
-        assert_eq!(fabric.extremes(), (Duration::from_nanoseconds(12_480), Bytes::new(156_000)));
+        assert_eq!(fabric.extremes(), most(12_480, 156_000, 6));
         assert_eq!(fabric.path(HostId::new(0), HostId::new(1)).round_trip.nanoseconds(), 4160);
     }
 

@@ -75,7 +75,7 @@ mod workload;
 
 pub use cautions::{Caution, cautions};
 pub use configuration::{Configuration, ConfigurationError, settings_for};
-pub use empty_paths::PathFacts;
+pub use empty_paths::{KnownPath, PathFacts};
 pub use fabric::Fabric;
 pub use flow::{FlowSpecification, FlowView};
 pub use flow_list::{

@@ -120,13 +120,14 @@ pub fn check(
     if let Some(flows) = flows {
         check_flows(fabric, flows)?;
     }
-    let (round_trip, window) = fabric.extremes();
+    let known = fabric.extremes();
     let context = Context {
         now: Time::ZERO,
         segment: settings.segment,
         line_rate: (fabric.host_count() > 0).then(|| fabric.host_rate(HostId::new(0))),
-        base_rtt: Some(round_trip),
-        path_window: Some(window),
+        base_rtt: Some(known.round_trip),
+        path_window: Some(known.window),
+        hops: Some(known.switches()),
         seed: settings.seed,
     };
     factory.build(&context)?;

@@ -1,6 +1,6 @@
 //! The parameters of a network, each a key of an experiment and so a possible factor.
 
-use trialwise_congestion::{Algorithm, Fidelity};
+use trialwise_congestion::{Algorithm, Fidelity, Marks};
 use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
 /// How closely the reference simulator is followed.
@@ -45,6 +45,16 @@ impl Marking {
         probability: 0.2,
         rate: Rate::from_megabits_per_second(100_000),
     };
+
+    /// Beyond these bytes at 100 Gbit/s, at the larger with certainty.
+    const fn certain(minimum: u64, maximum: u64) -> Self {
+        Self {
+            minimum: Bytes::new(minimum),
+            maximum: Bytes::new(maximum),
+            probability: 1.0,
+            rate: Self::DEFAULT.rate,
+        }
+    }
 
     /// The same marks with the lengths at another rate.
     #[must_use]
@@ -215,16 +225,15 @@ impl Settings {
         }
     }
 
-    /// The same with what goes with this algorithm: DCTCP marks everything beyond 3 kB for each Gbit/s, and
-    /// DCTCP and HPCC let acknowledgements wait with paused data.
+    /// The same with what goes with this algorithm: DCTCP marks everything beyond 3 kB for each Gbit/s, NSCC from 0.25 to 0.75 kB (a quarter
+    /// and three quarters of a round trip of 8 us); DCTCP, HPCC and PowerTCP let acknowledgements wait with paused data.
     pub fn for_algorithm(algorithm: &Algorithm, line: Rate) -> Self {
         let mut settings = Self::for_line_rate(line);
-        if algorithm.needs().step_marking {
-            let threshold = Bytes::new(300_000);
-            let rate = Rate::from_megabits_per_second(100_000);
-            settings.marking =
-                Some(Marking { minimum: threshold, maximum: threshold, probability: 1.0, rate });
-        }
+        settings.marking = Some(match algorithm.needs().marks {
+            Marks::Gentle => Marking::DEFAULT,
+            Marks::Step => Marking::certain(300_000, 300_000),
+            Marks::Early => Marking::certain(25_000, 75_000),
+        });
         settings.priorities.acknowledgements_pass_pause = !algorithm.needs().acknowledgements_wait;
         settings
     }

@@ -8,7 +8,7 @@ use trialwise_units::{Bytes, Ecn, Rate};
 use crate::declared::settings;
 use crate::paced::PacedRate;
 use crate::{
-    Acknowledgement, BuildError, Context, Controller, Declared, Fidelity, Loss, Named, Needs, Setting,
+    Acknowledgement, BuildError, Context, Controller, Declared, Fidelity, Loss, Marks, Named, Needs, Setting,
     Timeout, WindowRule,
 };
 
@@ -126,7 +126,7 @@ impl Declared for Dctcp {
     const NEEDS: Needs = Needs {
         fabric: true,
         ecn: Ecn::Capable0,
-        step_marking: true,
+        marks: Marks::Step,
         acknowledgements_wait: true,
         ..Needs::NOTHING
     };

@@ -4,6 +4,7 @@
 use trialwise_units::{Bytes, Duration, Rate};
 
 use crate::declared::settings;
+use crate::hop_memory::HopMemory;
 use crate::paced::PacedRate;
 use crate::{
     Acknowledgement, BuildError, Context, Controller, Declared, Feedback, Fidelity, HopRecord, Loss, Named,
@@ -59,8 +60,7 @@ pub struct Hpcc {
     utilisation: f64,
     stage: u32,
     round_end: u64,
-    hops: [HopRecord; MAXIMUM_HOPS],
-    hop_count: usize,
+    hops: HopMemory,
 }
 
 impl Hpcc {
@@ -77,26 +77,13 @@ impl Hpcc {
             utilisation: 1.0,
             stage: 0,
             round_end: 0,
-            hops: [HopRecord::default(); MAXIMUM_HOPS],
-            hop_count: 0,
+            hops: HopMemory::default(),
         })
     }
 
     /// The estimate of inflight bytes over those that fill the path (`U` of the paper).
     pub const fn utilisation(&self) -> f64 {
         self.utilisation
-    }
-
-    fn remember(&mut self, hops: &[HopRecord]) {
-        self.hop_count = hops.len().min(MAXIMUM_HOPS);
-        self.hops[..self.hop_count].copy_from_slice(&hops[..self.hop_count]);
-    }
-
-    /// Whether these records come from other ports than the last ones: another number of hops, or counters
-    /// that went back. (The paper's header names the path; the reference simulator takes it for unchanged.)
-    fn is_other_path(&self, hops: &[HopRecord]) -> bool {
-        let went_back = |(before, after): (&HopRecord, &HopRecord)| after.transmitted < before.transmitted;
-        hops.len().min(MAXIMUM_HOPS) != self.hop_count || self.hops.iter().zip(hops).any(went_back)
     }
 
     fn elapsed(&self, from: &HopRecord, to: &HopRecord) -> Duration {
@@ -125,7 +112,7 @@ impl Hpcc {
     /// Algorithm 1, `MeasureInflight`: the busiest hop, averaged over a base round trip.
     fn measure(&mut self, hops: &[HopRecord]) {
         let mut busiest = (0.0, Duration::ZERO);
-        for (before, after) in self.hops[..self.hop_count].iter().zip(hops) {
+        for (before, after) in self.hops.pairs(hops) {
             let elapsed = self.elapsed(before, after);
             if elapsed == Duration::ZERO {
                 continue;
@@ -182,13 +169,13 @@ impl Controller for Hpcc {
         if hops.is_empty() {
             return;
         }
-        if self.round_end == 0 || self.is_other_path(hops) {
-            self.remember(hops);
+        if self.round_end == 0 || self.hops.is_other_path(hops) {
+            self.hops.remember(hops);
             self.round_end = self.round_end.max(acknowledgement.next_sequence);
             return;
         }
         self.measure(hops);
-        self.remember(hops);
+        self.hops.remember(hops);
         let (rate, stage) = self.compute();
         self.rate.set(rate);
         // Algorithm 1, `NewAck`: the reference moves once for a round trip.

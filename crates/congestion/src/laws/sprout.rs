@@ -235,7 +235,7 @@ mod tests {
             segment: Bytes::new(SEGMENT),
             line_rate: None,
             base_rtt: None,
-            path_window: None,
+            path_window: None, hops: None,
             seed: Seed::new(1),
         };
         Sprout::new(&SproutSettings::default(), &context).unwrap()

@@ -318,7 +318,7 @@ mod tests {
                 segment: Bytes::new(SEGMENT),
                 line_rate: None,
                 base_rtt: None,
-                path_window: None,
+                path_window: None, hops: None,
                 seed: Seed::new(1),
             };
             let verus = Verus::new(&VerusSettings::default(), &context).unwrap();

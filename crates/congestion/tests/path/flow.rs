@@ -90,6 +90,7 @@ impl Flow {
             line_rate: None,
             base_rtt: None,
             path_window: None,
+            hops: None,
             seed,
         };
         Self {

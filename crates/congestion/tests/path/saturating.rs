@@ -61,6 +61,7 @@ fn a_window_has_a_largest_size() {
             line_rate: None,
             base_rtt: None,
             path_window: None,
+            hops: None,
             seed: Seed::new(1),
         };
         assert!(algorithm.build(&context).is_err(), "{wrong}");

@@ -18,8 +18,15 @@ impl Feeder {
     pub(crate) fn new(algorithm: Algorithm, rtt: Duration) -> Self {
         let now = Time::from_milliseconds(1000);
         let segment = Bytes::new(SEGMENT);
-        let context =
-            Context { now, segment, line_rate: None, base_rtt: None, path_window: None, seed: Seed::new(1) };
+        let context = Context {
+            now,
+            segment,
+            line_rate: None,
+            base_rtt: None,
+            path_window: None,
+            hops: None,
+            seed: Seed::new(1),
+        };
         Self { controller: algorithm.build(&context).unwrap(), now, rtt, acknowledged: 0 }
     }
 

@@ -119,6 +119,7 @@ fn parameters_out_of_range_are_refused_by_name() {
             line_rate: None,
             base_rtt: None,
             path_window: None,
+            hops: None,
             seed: trialwise_units::Seed::new(1),
         };
         let error = trialwise_congestion::Ledbat::new(&settings, &context).unwrap_err();

@@ -110,7 +110,7 @@ impl PyFabric {
     /// The longest round trip of an empty path in picoseconds.
     #[getter]
     fn round_trip_ps(&self) -> u64 {
-        self.0.extremes().0.picoseconds()
+        self.0.extremes().round_trip.picoseconds()
     }
 
     /// The routes that the packets of a flow list take while all links work: ports of the data of each flow, and of what its

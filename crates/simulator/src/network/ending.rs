@@ -123,7 +123,7 @@ impl Network<'_> {
             return;
         }
         let buffer = self.terms.at_slowest_link(self.terms.settings.buffer);
-        let (round_trip, _) = self.terms.fabric.extremes();
+        let round_trip = self.terms.fabric.extremes().round_trip;
         self.ending.by = self.ending.by.min(self.clock.now() + round_trip + buffer * 2);
     }
 
@@ -150,7 +150,7 @@ impl Network<'_> {
         let paced = self.cards.active().map(|flow| &self.flows[*flow]);
         let paced = paced.filter(|flow| flow.rate > 0 && flow.rate != UNLIMITED);
         let pause = paced.map(|flow| self.terms.quantum.transmission(flow.last_wire, flow.rate)).max();
-        let (round_trip, _) = self.terms.fabric.extremes();
+        let round_trip = self.terms.fabric.extremes().round_trip;
         let peak = self.switches.peak();
         pause.unwrap_or(Duration::ZERO) + round_trip * 2 + self.terms.at_slowest_link(Bytes::new(peak)) * 2
     }

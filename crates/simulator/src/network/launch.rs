@@ -106,19 +106,17 @@ impl Network<'_> {
 
     /// What the controller of this flow is told about its path.
     fn context(&self, id: FlowId, flow: &Flow, card: CardId) -> Context {
-        let (round_trip, window) = match self.terms.settings.path_knowledge {
+        let known = match self.terms.settings.path_knowledge {
             PathKnowledge::Largest => self.terms.fabric.extremes(),
-            PathKnowledge::Own => {
-                let path = self.terms.fabric.path(flow.source, flow.destination);
-                (path.round_trip, path.window())
-            }
+            PathKnowledge::Own => self.terms.fabric.path(flow.source, flow.destination).known(),
         };
         Context {
             now: self.clock.now(),
             segment: self.terms.settings.segment,
             line_rate: Some(self.terms.fabric.link(self.terms.fabric.cards[card.index()]).rate),
-            base_rtt: Some(round_trip),
-            path_window: Some(window),
+            base_rtt: Some(known.round_trip),
+            path_window: Some(known.window),
+            hops: Some(known.switches()),
             seed: self.terms.settings.seed.named("controller").numbered(id.index() as u64),
         }
     }
