@@ -9,11 +9,14 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from tests.system.conftest import TRIALWISE, Bench
+
+from trialwise.store.ledger import Ledger
 
 BUSYBOX = shutil.which("busybox")
 pytestmark = pytest.mark.skipif(
@@ -29,11 +32,24 @@ mount -t devpts -o newinstance,ptmxmode=666 devpts /dev/pts
 ln -s pts/ptmx /dev/ptmx
 mount -t tmpfs shm /dev/shm
 ln -s /proc/self/fd /dev/fd
+{}
 echo ready
 exec sleep 600
 """
 """Podman and its runtimes make and bind devices: those of the machine are out of their reach."""
+CGROUPS = {
+    1: """mount -t tmpfs -o mode=755 cgroups /sys/fs/cgroup
+for each in $(awk '$2 > 0 && $4 == 1 { print $1 }' /proc/cgroups) name=systemd; do
+  mkdir /sys/fs/cgroup/${each#*=}
+  case $each in name=*) each=none,$each ;; esac
+  mount -t cgroup -o $each cgroup /sys/fs/cgroup/${each##*=} || rmdir /sys/fs/cgroup/${each##*=}
+done""",
+    2: "[ -e /sys/fs/cgroup/cgroup.controllers ] || mount -t cgroup2 cgroup2 /sys/fs/cgroup",
+}
+"""Runtimes refuse a machine that has both versions of cgroups mounted: a room has one of them."""
+OF_THIS_MACHINE = 2 if Path("/sys/fs/cgroup/cgroup.controllers").exists() else 1
 STORAGE = '[storage]\ndriver = "vfs"\nrunroot = "{0}/run"\ngraphroot = "{0}/graph"\n'
+LIMITS = '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]\n'
 BOX = "podman run --network none box"
 
 
@@ -69,25 +85,46 @@ class Room:
 
 
 @pytest.fixture(scope="module")
-def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
+def store(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a podman with a storage of its own, and limits that need no rights over those of this process."""
     folder = tmp_path_factory.mktemp("podman")
     (folder / "storage.conf").write_text(STORAGE.format(folder))
+    (folder / "containers.conf").write_text(LIMITS)
     root = folder / "root"
     (root / "bin").mkdir(parents=True)
     shutil.copy(BUSYBOX or "", root / "bin" / "busybox")
-    for name in ("sh", "sleep", "echo", "cat"):
+    for name in ("sh", "sleep", "echo", "cat", "dd"):
         (root / "bin" / name).symlink_to("busybox")
     subprocess.run(["tar", "-C", root, "-cf", folder / "box.tar", "."], check=True)
-    environment = {**os.environ, "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf")}
+    return {
+        **os.environ,
+        "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
+        "CONTAINERS_CONF": str(folder / "containers.conf"),
+        "BOX": str(folder / "box.tar"),
+    }
+
+
+@pytest.fixture(scope="module")
+def room(store: dict[str, str]) -> Iterator[Room]:
+    with room_with(OF_THIS_MACHINE, store) as found:
+        yield found
+
+
+@contextmanager
+def room_with(version: int, environment: dict[str, str], *options: str) -> Iterator[Room]:
+    """Yield a room with one version of cgroups, in which a container with these options can be started."""
     with subprocess.Popen(
-        ["unshare", "--mount", "sh", "-c", OWN_DEV], stdout=subprocess.PIPE, text=True
+        ["unshare", "--mount", "sh", "-c", OWN_DEV.replace("{}", CGROUPS[version], 1)],
+        stdout=subprocess.PIPE,
+        text=True,
     ) as first:
         assert first.stdout is not None
         assert first.stdout.readline() == "ready\n"
         found = Room(first.pid, environment)
         try:
-            found("podman", "import", str(folder / "box.tar"), "box")
-            works = found("podman", "run", "--rm", "--network", "none", "box", "echo", "hello")
+            if found("podman", "image", "exists", "box").returncode:
+                found("podman", "import", environment["BOX"], "box")
+            works = found("podman", "run", "--rm", "--network", "none", *options, "box", "echo", "hello")
             if works.stdout != "hello\n":
                 pytest.skip(f"podman starts no container here: {works.stderr.strip()[-300:]}")
             yield found
@@ -103,7 +140,12 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-PASSED = 'pass = ["CONTAINERS_STORAGE_CONF"]'
+PASSED = 'pass = ["CONTAINERS_STORAGE_CONF", "CONTAINERS_CONF"]'
+WORK = (
+    'sh -c "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; '
+    'dd if=/dev/zero of=/dev/shm/x bs=1M count=48; echo ran $(cat /proc/$$/schedstat)"'
+)
+"""Computes, fills 48 MiB of memory, and prints how many nanoseconds it ran (schedstat: of this process, dd apart)."""
 
 
 def test_trials_in_containers_finish_and_leave_none(room: Room, bench: Bench):
@@ -112,6 +154,39 @@ def test_trials_in_containers_finish_and_leave_none(room: Room, bench: Bench):
     # Nothing else: what the client used is not what the trial used.
     assert sorted(value or 0 for value in bench.values()) == [3, 3, 5, 5]
     assert room.containers() == []
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_cpu_time_and_memory_are_those_of_the_container_and_not_of_its_client(
+    store: dict[str, str], bench: Bench, version: int
+):
+    if version == 1 and OF_THIS_MACHINE == 2:
+        pytest.skip("this machine has version 2 of cgroups alone")
+    # Where version 1 has the controllers, version 2 has none for devices, processes and memory.
+    options = ("--privileged", "--pids-limit=-1") if version != OF_THIS_MACHINE else ()
+    with room_with(version, store, *options) as room:
+        before = cgroups()
+        command = " ".join([BOX.replace(" box", ""), *options, "box", WORK])
+        asked = ("user", "system", *(["max_rss"] if version == OF_THIS_MACHINE else []))
+        metrics = "".join(f'[metrics.{each}]\nresource = "{each}"\n' for each in asked)
+        bench.write(command, "stdout = 'ran ([0-9]+)'", trial=PASSED, rest=metrics, rounds=1)
+        assert "1 finished" in room.run(bench)
+        assert cgroups() == before
+    found = recorded_of(bench)
+    [printed] = found["stdout|pattern:ran ([0-9]+)"]
+    measured = found["resource:user"][0] + found["resource:system"][0]
+    assert printed / 1e9 <= measured + 0.001
+    assert measured < printed / 1e9 + 0.1
+    if version == OF_THIS_MACHINE:
+        assert 48 << 20 < found["resource:max_rss"][0] < 60 << 20
+
+
+def test_what_systemd_would_measure_is_refused_with_what_lifts_it(room: Room, bench: Bench):
+    command = f"{BOX} true".replace("podman", "podman --cgroup-manager=systemd")
+    bench.write(command, 'resource = "user"', trial=PASSED)
+    told = " ".join(room.run(bench).split())
+    assert "podman --cgroup-manager=cgroupfs run" in told
+    assert not bench.directory.exists()
 
 
 @pytest.mark.soak
@@ -182,6 +257,24 @@ def test_a_reset_restarts_a_container_that_goes_on_afterwards(room: Room, bench:
 def test_a_reset_of_a_container_that_is_not_there_ends_the_run_and_says_so(room: Room, bench: Bench):
     bench.write("true", trial=PASSED, rest='[reset]\ncontainer = "nowhere"', rounds=1)
     assert "neither podman nor docker has a container nowhere" in room.run(bench)
+
+
+def cgroups() -> list[Path]:
+    """Return the cgroups of trials, of both versions."""
+    root = Path("/sys/fs/cgroup")
+    return [*root.glob("trialwise-*"), *root.glob("*/trialwise-*")]
+
+
+def recorded_of(bench: Bench) -> dict[str, list[float]]:
+    """Return what was recorded of the trials, by the key of its source."""
+    ledger = Ledger.open(bench.directory / "ledger.sqlite", read_only=True)
+    found: dict[str, list[float]] = {}
+    try:
+        for _, _, key, value, _, _ in ledger.values():
+            found.setdefault(key, []).append(value)
+    finally:
+        ledger.close()
+    return found
 
 
 def processes(word: str) -> list[bytes]:

@@ -220,7 +220,7 @@ def _check(
         refuse_kinds(experiment)
         refuse_on_workers(experiment)
     known = [values for values in factors if matches(values, wanted)]
-    check_clients(experiment, known)
+    check_clients(experiment, known, runs_here=runs_here(experiment.workers))
     if runs_here(experiment.workers):
         kind.check(experiment, known)
         check_services(experiment, known)

@@ -11,20 +11,24 @@ from trialwise.experiment.placeholders import fill
 from trialwise.experiment.sources import ServiceSource
 from trialwise.experiment.traits import Trial, sources_of
 from trialwise.trials.command import nowhere
+from trialwise.trials.container_cgroups import remove_left, why_unmeasured
 from trialwise.trials.containers import client_of, end_containers_of, engine_of, starts_container
 
+_MEASURED = ("user", "system", "max_rss")
 _OF_THE_CLIENT = "is of the client {program}, and not of its container"
 _INSIDE = "have the program in the container report it, or read the container's cgroup (cpu.stat, memory.peak) at its end"
 
 
-def check_clients(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
+def check_clients(
+    experiment: Experiment, factors: Sequence[Mapping[str, Level]], *, runs_here: bool = True
+) -> None:
     """Check what is requested of commands that start programs by a client; `factors` holds one mapping for each treatment.
 
     Raises
     ------
     PlanError
-        A resource, a counter, CPUs or namespaces of a client are requested as if they were those of its container, or a command
-        has systemd start the program as its own child.
+        A counter, CPUs or namespaces of a client are requested as if they were those of its container, what a container uses
+        cannot be measured by the engine here, or a command has systemd start the program as its own child.
     """
     values = _filled(factors)
     for key, words in _commands(experiment, values):
@@ -34,6 +38,7 @@ def check_clients(experiment: Experiment, factors: Sequence[Mapping[str, Level]]
                 hint="systemd-run --scope …: the program stays below Trialwise, in a cgroup of its own",
             )
     _check_trial(experiment, values)
+    _check_resources(experiment, values, runs_here=runs_here)
     for metric, source in sources_of(experiment.metrics, ServiceSource):
         service = next(each for each in experiment.services if each.name == source.service)
         if (program := _client(service.start, values)) is not None:
@@ -46,6 +51,8 @@ def end_left_containers(experiment: Experiment, factors: Sequence[Mapping[str, L
     lines = [words for _, words in _commands(experiment, _filled(factors)) if starts_container(words)]
     for client in dict.fromkeys(tuple(client_of(words) or ()) for words in lines):
         end_containers_of(client, marker, os.environ, os.fspath(experiment.folder))
+    if lines:
+        remove_left(marker)
 
 
 def _filled(factors: Sequence[Mapping[str, Level]]) -> list[dict[str, Level]]:
@@ -58,9 +65,6 @@ def _check_trial(experiment: Experiment, values: Sequence[Mapping[str, Level]]) 
     if program is None:
         return
     told = _OF_THE_CLIENT.format(program=program)
-    for metric in experiment.metrics:
-        if (resource := getattr(metric.source, "resource", "wall")) != "wall":
-            raise PlanError(f'metrics.{metric.name}: resource = "{resource}" {told}', hint=_INSIDE)
     if experiment.instrumentation.perf:
         raise PlanError(f"instrumentation.perf: what is counted {told}", hint="count inside of the container")
     if experiment.instrumentation.resources:
@@ -71,6 +75,31 @@ def _check_trial(experiment: Experiment, values: Sequence[Mapping[str, Level]]) 
     if getattr(trial, "isolate", ()):
         hint = f"{program} run --network=none gives the container a network of its own"
         raise PlanError("trial.isolate: isolates the client, and not its container", hint=hint)
+
+
+def _check_resources(
+    experiment: Experiment, values: Sequence[Mapping[str, Level]], *, runs_here: bool
+) -> None:
+    """Check that metrics of CPU time and memory can be had of all containers, and mean the same in all treatments."""
+    asked = [each for each in experiment.metrics if getattr(each.source, "resource", "") in _MEASURED]
+    lines = [[fill(word, each) for word in _command_of(experiment.trial)] for each in values]
+    of_clients = [line for line in lines if line and engine_of(line[0])]
+    started = [line for line in of_clients if starts_container(line)]
+    for metric in asked if of_clients else ():
+        resource = getattr(metric.source, "resource", "")
+        if len(started) < len(of_clients):
+            told = _OF_THE_CLIENT.format(program=engine_of(of_clients[0][0]))
+            raise PlanError(f'metrics.{metric.name}: resource = "{resource}" {told}', hint=_INSIDE)
+        if resource == "max_rss" and len(started) < len(lines):
+            raise PlanError(
+                f'metrics.{metric.name}: resource = "max_rss" is the peak of the largest process for some treatments, and of the '
+                f"whole cgroup of {started[0][0]}'s container for others",
+                hint="have the programs report it, or run all treatments in containers",
+            )
+        for line in started if runs_here else ():
+            if why := why_unmeasured(line, os.environ, os.fspath(experiment.folder)):
+                told = f'resource = "{resource}" of a container of {line[0]} is not known'
+                raise PlanError(f"metrics.{metric.name}: {told}: {why}", hint=_INSIDE)
 
 
 def _command_of(trial: Trial) -> tuple[str, ...]:

@@ -31,13 +31,13 @@ from trialwise.measurement.reported import Reported, from_file, from_output
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.beside import Beside
 from trialwise.trials.collecting import check_measurement, collecting
+from trialwise.trials.container_cgroups import Cgroup, Used, cgroup_of, used_in
 from trialwise.trials.containers import end_container, labelled
 from trialwise.trials.instrumenting import check_instruments, recorded, remarks
 from trialwise.trials.judging import (
     SIDE_COMMAND_SECONDS,
     Problem,
     concluded,
-    is_in_container,
     judge,
     outlived,
     problem_beside,
@@ -145,6 +145,7 @@ class _Execution:
         self.notes: list[bytes] = []
         self.notes_beside = b""
         self.container: str | None = None
+        self.used: Used | None = None
 
     def run(self) -> TrialOutcome:
         """Run prepare, the program and conclude; finally, end processes that prepare left running."""
@@ -204,9 +205,10 @@ class _Execution:
                 self.request.experiment.instrumentation,
                 run,
                 *(around or (None, None)),
-                in_container=is_in_container(self.trial, self.values),
+                inside=self.used,
             ),
             tuple(remarks(run, paranoid_level())) if run.counted else (),
+            self.used,
         )
         added = added_to(self.request.experiment, lambda source: files.were_added_to(self._path(source)))
         return outlived(dataclasses.replace(outcome, remarks=(*outcome.remarks, *added)), self.container)
@@ -214,9 +216,11 @@ class _Execution:
     def _measured(self, words: list[str]) -> tuple[CommandResult, tuple[MachineCounts, MachineCounts] | None]:
         """Run the program; if requested, also return the machine's counts before and after."""
         wanted = self.request.experiment.instrumentation
+        directory = os.fspath(self.directory)
+        cgroup = cgroup_of(words, self.request.marker, self.environment, directory)
         before = read_machine_counts() if wanted.interrupts else None
         run = start(
-            labelled(words, self.request.marker),
+            labelled(words, self.request.marker, cgroup.options if isinstance(cgroup, Cgroup) else ()),
             environment=self.environment,
             directory=self.directory,
             timeout=self.trial.timeout,
@@ -228,9 +232,8 @@ class _Execution:
             namespace_pid=self.request.namespace_pid,
             follow=self.request.follow,
         )
-        self.container = end_container(
-            words, self.request.marker, self.environment, os.fspath(self.directory)
-        )
+        self.container = end_container(words, self.request.marker, self.environment, directory)
+        self.used = used_in(cgroup)
         self.notes.append(run.followed or b"")
         run = masked_run(run, self.masks)
         return run, None if before is None else (before, read_machine_counts())

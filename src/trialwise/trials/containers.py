@@ -75,13 +75,13 @@ def starts_container(words: Sequence[str]) -> bool:
     return _run_at(words) > 0
 
 
-def labelled(words: Sequence[str], marker: str) -> list[str]:
-    """Return a command line whose container, if it starts one, carries the marker and is removed when it ends."""
+def labelled(words: Sequence[str], marker: str, options: Sequence[str] = ()) -> list[str]:
+    """Return a command line whose container, if it starts one, carries the marker, has these options, and is removed at its end."""
     place = _run_at(words)
     if not place:
         return list(words)
     experiment = marker.partition(":")[0]
-    added = ["--rm", f"--label={MARKED}={marker}", f"--label={OF_EXPERIMENT}={experiment}"]
+    added = ["--rm", f"--label={MARKED}={marker}", f"--label={OF_EXPERIMENT}={experiment}", *options]
     return [*words[:place], *added, *words[place:]]
 
 
@@ -113,19 +113,19 @@ def _run_at(words: Sequence[str]) -> int:
 
 def _end(client: Sequence[str], label: str, environment: Mapping[str, str], directory: str) -> str | None:
     listed = ("ps", "--all", "--no-trunc", f"--filter=label={label}", "--format={{.ID}} {{.State}}")
-    said = _said([*client, *listed], environment, directory)
-    if isinstance(said, _Complaint):
+    said = said_by([*client, *listed], environment, directory)
+    if isinstance(said, Complaint):
         return f"whether its container has ended cannot be told: {said}"
     found = [line.split() for line in said.splitlines() if line.strip()]
     if not found:
         return None
     at_once = ["--time=0"] if engine_of(client[0]) == "podman" else []
-    ended = _said(
+    ended = said_by(
         [*client, "rm", "--force", "--volumes", *at_once, *(each[0] for each in found)],
         environment,
         directory,
     )
-    if isinstance(ended, _Complaint) and _said([*client, *listed], environment, directory) != "":
+    if isinstance(ended, Complaint) and said_by([*client, *listed], environment, directory) != "":
         return f"its container could not be ended: {ended}"
     # Podman removes a container before its client ends, docker may do so afterwards.
     if at_once or any(each[-1].lower() == "running" for each in found):
@@ -133,13 +133,13 @@ def _end(client: Sequence[str], label: str, environment: Mapping[str, str], dire
     return None
 
 
-class _Complaint(str):
+class Complaint(str):
     """What a client complained of, in a line."""
 
     __slots__ = ()
 
 
-def _said(words: Sequence[str], environment: Mapping[str, str], directory: str) -> str:
+def said_by(words: Sequence[str], environment: Mapping[str, str], directory: str) -> str:
     """Return what a client prints, or its complaint."""
     try:
         done = subprocess.run(
@@ -152,12 +152,12 @@ def _said(words: Sequence[str], environment: Mapping[str, str], directory: str) 
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return _Complaint(f"{words[0]} took longer than {END_SECONDS:g} s")
+        return Complaint(f"{words[0]} took longer than {END_SECONDS:g} s")
     except (OSError, ValueError) as problem:
-        return _Complaint(f"{words[0]}: {getattr(problem, 'strerror', None) or problem}")
+        return Complaint(f"{words[0]}: {getattr(problem, 'strerror', None) or problem}")
     if done.returncode == 0:
         return done.stdout.decode(errors="replace").strip()
     lines = done.stderr.decode(errors="replace").strip().splitlines() or [
         f"{words[0]} ended with exit code {done.returncode}"
     ]
-    return _Complaint(lines[-1][:_LONGEST_COMPLAINT])
+    return Complaint(lines[-1][:_LONGEST_COMPLAINT])

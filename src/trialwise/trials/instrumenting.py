@@ -17,6 +17,7 @@ from trialwise.experiment.traits import sources_of
 from trialwise.measurement.counting import paranoid_level, why_not_counted
 from trialwise.measurement.interrupts import MachineCounts
 from trialwise.measurement.samples import Samples
+from trialwise.trials.container_cgroups import Used
 
 BLOCK = 512
 """Bytes of a block in getrusage(2)."""
@@ -98,19 +99,22 @@ def recorded(
     before: MachineCounts | None,
     after: MachineCounts | None,
     *,
-    in_container: bool = False,
+    inside: Used | None = None,
 ) -> dict[str, Samples]:
-    """Return what was recorded of a run, by source key: always its CPU time and memory, except of the client of a container.
+    """Return what was recorded of a run, by source key: always its CPU time and memory, as far as they are known of a container.
 
-    `before` and `after` are the machine's counts around it.
+    `before` and `after` are the machine's counts around it, `inside` is what ran in the container whose client it is.
     """
     found = {
         name: value / 1e9 if counter_unit(name) == "s" else value
         for name, value, _, _ in run.counted
         if value is not None
     }
-    if not in_container:
+    if inside is None:
         found |= {name: _READ[name](run) for name in (RESOURCES if instrumentation.resources else _ALWAYS)}
+    elif inside.problem is None:
+        of_container = {name: getattr(inside, name) for name in _ALWAYS}
+        found |= {name: value for name, value in of_container.items() if value is not None}
     if before is not None and after is not None:
         found |= after.since(before, instrumentation.cpus)
     return as_samples(found)

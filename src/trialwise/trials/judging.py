@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
@@ -13,12 +13,14 @@ from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.results import Results, declared
 from trialwise.experiment.sources import InstrumentSource, Resource, ResourceSource, TextSource
+from trialwise.experiment.traits import sources_of
 from trialwise.experiment.trials import CommandTrial
 from trialwise.measurement.followed import Seen
 from trialwise.measurement.reported import Reported
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
 from trialwise.trials.base import TrialOutcome
+from trialwise.trials.container_cgroups import TOLD, Used
 from trialwise.trials.containers import starts_container
 from trialwise.trials.instrumenting import Counted
 from trialwise.trials.starting import Ended, ending
@@ -101,21 +103,25 @@ def judge(
     text: Callable[[TextSource], Reported],
     instruments: Mapping[str, Samples],
     remarks: tuple[str, ...],
+    inside: Used | None = None,
 ) -> TrialOutcome:
     """Return the outcome of a trial whose program has ended.
 
-    `text` returns what it wrote, or raises TrialError; `instruments` is what was recorded beside it, by source key.
+    `text` returns what it wrote, or raises TrialError; `instruments` is what was recorded beside it, by source key; `inside` is
+    what ran in the container whose client the program is.
     """
     started = run.started_realtime_ns / 1e9
     problem = _problem(trial, run)
     samples: dict[str, Samples] = {}
     if problem is None:
         try:
-            samples = {**instruments, **_read(experiment, run, text, instruments)}
+            resource = _resource_of(run, inside)
+            samples = {**instruments, **_read(experiment, resource, text, instruments)}
             if experiment.results is not None:
                 printed = _printed(experiment, experiment.results, text)
                 samples |= printed.samples
                 remarks = (*remarks, *printed.remarks)
+            remarks = (*remarks, *_told_of(experiment, inside))
         except TrialError as error:
             problem, samples = error.message, {}
     elif experiment.results is not None and not run.cancelled:
@@ -209,9 +215,31 @@ def _problem(trial: CommandTrial, run: Run) -> str | None:
     return None
 
 
+def _resource_of(run: Run, inside: Used | None) -> Callable[[Resource], float]:
+    """Return what tells a resource of a run: by the process, or by the cgroup of the container whose client it is."""
+
+    def found(resource: Resource) -> float:
+        if inside is None or resource == "wall":
+            return _RESOURCES[resource](run)
+        value = getattr(inside, resource)
+        if inside.problem is not None or value is None:
+            why = inside.problem or "the kernel keeps no peak of memory of its cgroup"
+            raise TrialError(f"{resource} of the container is not known: {why}")
+        return float(value)
+
+    return found
+
+
+def _told_of(experiment: Experiment, inside: Used | None) -> Iterator[str]:
+    """Remark of a container, if a metric asks for it, that its cgroup is measured."""
+    asked = {source.resource for _, source in sources_of(experiment.metrics, ResourceSource)}
+    if inside is not None and asked - {"wall"}:
+        yield TOLD
+
+
 def _read(
     experiment: Experiment,
-    run: Run,
+    resource: Callable[[Resource], float],
     text: Callable[[TextSource], Reported],
     instruments: Mapping[str, Samples],
 ) -> dict[str, Samples]:
@@ -222,7 +250,7 @@ def _read(
             continue
         try:
             if isinstance(source, ResourceSource):
-                samples[source.key] = Samples(np.array([_RESOURCES[source.resource](run)]))
+                samples[source.key] = Samples(np.array([resource(source.resource)]))
             elif isinstance(source, InstrumentSource):
                 samples[source.key] = _counted(source, instruments)
             elif isinstance(source, TextSource):

@@ -10,6 +10,7 @@ from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.reading import read_experiment
 from trialwise.trials.client_check import check_clients
+from trialwise.trials.container_cgroups import Cgroup
 from trialwise.trials.containers import client_of, labelled, starts_container
 
 HEAD = '[experiment]\nname = "e"\n[factors]\nengine = ["true", "podman"]\n'
@@ -51,9 +52,36 @@ def test_options_of_the_client_go_with_it_to_the_command_that_ends_the_container
 
 
 @pytest.mark.parametrize("resource", ["user", "system", "max_rss"])
-def test_resources_of_a_client_are_refused_also_where_one_treatment_has_it(tmp_path, resource):
-    found = experiment(tmp_path, "command = '{engine} run box'", f'resource = "{resource}"')
+def test_resources_of_a_client_that_starts_no_container_are_refused_also_where_one_treatment_has_it(
+    tmp_path, resource
+):
+    found = experiment(tmp_path, "command = '{engine} exec box'", f'resource = "{resource}"')
     assert "is of the client podman, and not of its container" in refusal(found)
+
+
+def test_a_peak_that_is_of_a_process_here_and_of_a_cgroup_there_is_refused(tmp_path):
+    found = experiment(tmp_path, "command = '{engine} run box'", 'resource = "max_rss"')
+    assert "of the largest process for some treatments, and of the whole cgroup" in refusal(found)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("/nowhere/podman run box", "/nowhere/podman: No such file or directory"),
+        ("podman run --cgroup-parent=/mine box", "the command line has --cgroup-parent: leave it out"),
+        ("podman run --pod mine box", "the command line has --pod: leave it out"),
+    ],
+)
+def test_cpu_time_of_a_container_is_refused_where_its_cgroup_cannot_be_ours(tmp_path, line, why):
+    found = experiment(tmp_path, f"command = '{line} {{engine}}'", 'resource = "user"')
+    assert why in refusal(found)
+    # What workers have is known there.
+    check_clients(found, [{"engine": "true"}], runs_here=False)
+
+
+def test_the_cgroup_of_a_container_is_told_to_its_engine():
+    words = labelled(["podman", "run", "box"], "dir:3.1", Cgroup("trialwise-0-3.1", "podman").options)
+    assert words[-3:] == ["--cgroup-parent=/trialwise-0-3.1", "--cgroups=no-conmon", "box"]
 
 
 @pytest.mark.parametrize(

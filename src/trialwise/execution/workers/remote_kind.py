@@ -50,7 +50,6 @@ from trialwise.trials.judging import (
     SIDE_COMMAND_SECONDS,
     Problem,
     concluded,
-    is_in_container,
     judge,
     outlived,
     problem_beside,
@@ -296,12 +295,11 @@ class RemoteKind:
 
         wanted = request.experiment.instrumentation
         counts = report.machine or (None, None)
-        inside = is_in_container(trial, self._values(request))
-        instruments = recorded(wanted, run, *counts, in_container=inside)
+        instruments = recorded(wanted, run, *counts, inside=report.inside)
         told = remarks_there(self._remote, run) if wanted.perf else ()
         added = added_to(request.experiment, lambda source: report.files[self._path(request, source)].added)
         rule = rule_for(trial, self._values(request))
-        outcome = judge(rule, request.experiment, run, text, instruments, (*told, *added))
+        outcome = judge(rule, request.experiment, run, text, instruments, (*told, *added), report.inside)
         outcome = outlived(outcome, report.container)
         if (found := self._seen(request, run)) is not None:
             outcome = with_seen(outcome, found)

@@ -189,6 +189,7 @@ _FOR_AGENTS = (
     "measurement/python_imports",
     "measurement/tree",
     "trials/beside",
+    "trials/container_cgroups",
     "trials/containers",
     "trials/listening",
     "trials/marked",

@@ -15,6 +15,7 @@ from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.followed import Seen
 from trialwise.measurement.interrupts import MachineCounts
 from trialwise.measurement.outliving import Written
+from trialwise.trials.container_cgroups import Used
 from trialwise.trials.marked import MARKER
 from trialwise.trials.starting import ERROR_LIMIT
 from trialwise.visible import visible
@@ -56,7 +57,8 @@ class Report:
 
     `machine` holds the whole worker's counts before and after, if requested. `kept` is an archive of the files to keep, and
     `left_out` says which are missing from it. `gone` says why services were not there at its end, by name,
-    and `used` the CPU seconds and peak of memory of those that are measured. `container` says what was wrong with the trial's.
+    and `used` the CPU seconds and peak of memory of those that are measured. `container` says what was wrong with the trial's, and
+    `inside` what ran in it used.
     """
 
     runs: Mapping[str, RemoteRun | str]
@@ -70,6 +72,7 @@ class Report:
     gone: Mapping[str, str] = field(default_factory=dict[str, str])
     used: Mapping[str, tuple[float, int]] = field(default_factory=dict[str, tuple[float, int]])
     container: str | None = None
+    inside: Used | None = None
 
 
 class Tasks:
@@ -214,6 +217,20 @@ def _report(reply: Reply, offset: float, counters: Sequence[str]) -> Report:
         used=used,
         masked=masked,
         container=None if head.get("container") is None else visible(str(head["container"]))[:1000],
+        inside=_inside(head.get("inside")),
+    )
+
+
+def _inside(told: Sequence[Any] | None) -> Used | None:
+    """Return what a worker says of a container, made harmless to read."""
+    if told is None:
+        return None
+    user, system, peak, problem = told
+    return Used(
+        float(user),
+        float(system),
+        None if peak is None else int(peak),
+        None if problem is None else visible(str(problem))[:1000],
     )
 
 

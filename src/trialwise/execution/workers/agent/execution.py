@@ -20,6 +20,7 @@ from trialwise.measurement.machine_counting import interrupts_by_cpu, machine_to
 from trialwise.measurement.masking import Masks
 from trialwise.measurement.outliving import Watched
 from trialwise.trials.beside import Beside
+from trialwise.trials.container_cgroups import Cgroup, cgroup_of, used_in
 from trialwise.trials.containers import end_container, labelled
 from trialwise.trials.marked import MARKER, end_left, marker_beside, processes_beside
 from trialwise.trials.removing import remove_tree
@@ -142,11 +143,13 @@ class Execution:
         wanted: Json | None = task.get("machine")
         before = None if wanted is None else machine_counts(wanted["cpus"])
         words, marker = task["command"], task["environment"].get(MARKER, "")
-        task["command"] = labelled(words, marker)
+        cgroup = cgroup_of(words, marker, environment_of(task), task["directory"])
+        task["command"] = labelled(words, marker, cgroup.options if isinstance(cgroup, Cgroup) else ())
         report = self.step("command", task["timeout"], task["limit"], task.get("settings"))
         if self.program is not None:
             self.environment = dict(self.program.environment)
             self.head["container"] = end_container(words, marker, self.environment, task["directory"])
+        self.head["inside"] = used_in(cgroup)
         if wanted is not None:
             self.head["machine"] = [before, machine_counts(wanted["cpus"])]
         return report
