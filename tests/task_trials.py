@@ -129,7 +129,7 @@ def write(folder: Path, *, rounds: int = 20, stop: str | None = None, design: st
 
 
 def facts(directory: Path) -> list[tuple[object, ...]]:
-    """What trials gave, in plan order, without anything that may differ from run to run: times, and who computed."""
+    """What trials gave, in plan order, without anything that may differ from run to run: times, who computed, and what it cost."""
     ledger = Ledger.open(directory / "ledger.sqlite", read_only=True)
     try:
         rows, values = ledger.trials(), ledger.values()
@@ -139,7 +139,8 @@ def facts(directory: Path) -> list[tuple[object, ...]]:
         (row.number, row.attempt, row.status, row.treatment, row.seed, row.round, row.position, row.reason)
         for row in rows
     ]
-    return [*trials, *(_value(directory, *value) for value in values)]
+    given = (value for value in values if not value[2].startswith("instrument:"))
+    return [*trials, *(_value(directory, *value) for value in given)]
 
 
 def children() -> list[int]:

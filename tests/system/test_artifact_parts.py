@@ -242,14 +242,18 @@ def test_costs_have_services_in_them_or_are_not_known(metric, tmp_path):
     assert least <= claim["memory"] <= most
 
 
-def test_costs_that_computed_trials_do_not_have_are_said_to_be_unknown(tmp_path):
+def test_computed_trials_cost_the_processor_time_and_the_memory_of_the_process_that_computes_them(tmp_path):
     run_simulation(tmp_path)
     (tmp_path / "results").rename(tmp_path / "sums.results")
-    said = 'text = "x"\nmetric = "mean_fct"\nvalue = { treatment = { scheme = "hpcc" }, at_least = 0 }\n'
+    said = 'text = "x"\nmetric = "mean_fct"\nratio = { of = { scheme = "hpcc" }, to = { scheme = "dctcp" }, at_least = 0 }\n'
     claims = artifacts.CLAIMS[: artifacts.CLAIMS.index("text =")]
     (tmp_path / "claims.toml").write_text(claims + said)
     (claim,) = packed(tmp_path)["claims"]
-    assert (claim["processor"], claim["memory"]) == (None, None)
+    times = [value for name in ("user", "system") for value in _values(tmp_path, f"instrument:{name}")]
+    # Each trial counts, though both of a round met the same flows and are one pair in the analysis.
+    assert claim["trials"] == 60
+    assert claim["processor"] == pytest.approx(sum(times))
+    assert claim["memory"] == max(_values(tmp_path, "instrument:max_rss"))
     assert claim["seconds"] > 0
 
 

@@ -83,6 +83,18 @@ def test_one_flow_fills_its_path_and_every_packet_is_there(bench: Bench):
     assert data["delay"].min() >= 0.010
 
 
+def test_a_trial_costs_what_the_programs_of_its_flows_and_the_emulator_use(bench: Bench):
+    write_path_experiment(bench, runtime="4s")
+    sender = bench.folder / "schemes/sender.py"
+    works = "import time\nheld = bytearray(48 << 20)\nwhile time.process_time() < 0.2:\n    pass\n"
+    sender.write_text(works + sender.read_text())
+    assert bench.run().counts == {"finished": 1}
+    found = numbers(bench)
+    emulator = 4 * found["emulator:processor_share"]
+    assert 0.2 + emulator < found["instrument:user"] + found["instrument:system"] < 4 + 2 * emulator
+    assert 48 << 20 < found["instrument:max_rss"] < 128 << 20
+
+
 def test_what_the_machine_spoilt_is_run_anew(bench: Bench, monkeypatch):
     spoilt, quiet = bench.folder / "spoilt.toml", bench.folder / "experiment.toml"
     spoilt.write_text(write_path_experiment(bench, lateness="100ns").file.read_text())

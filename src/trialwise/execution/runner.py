@@ -44,8 +44,9 @@ from trialwise.experiment.quantity import duration_text
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Blocks, Event, TrialRow
-from trialwise.trials.base import KeepsProcesses, TrialKind, TrialOutcome, TrialRequest
+from trialwise.trials.base import IndependentKind, KeepsProcesses, TrialKind, TrialOutcome, TrialRequest
 from trialwise.trials.marked import end_left, marker_of_resets
+from trialwise.trials.own_cost import costed
 
 
 class Host(Protocol):
@@ -332,7 +333,7 @@ class Runner:
         self._tell(TrialStarted(row))
         began = self._now()
         self._services.begin_use()
-        outcome = self._services.judged(row, self._kind.execute(self.request(row, interruption)))
+        outcome = self._services.judged(row, self._execute(self.request(row, interruption)))
         outcome = self._found.checked(row.treatment, outcome)
         row = self._on_path(self._learned(row, outcome, began), outcome)
         is_last = self._record(row, outcome)
@@ -373,6 +374,13 @@ class Runner:
         """Record, and announce, the outcome of a trial that an earlier run had begun."""
         outcome = self._found.checked(row.treatment, outcome)
         self._tell(TrialEnded(row, outcome, self._record(row, outcome)))
+
+    def _execute(self, request: TrialRequest) -> TrialOutcome:
+        """Execute a trial; one that is computed here measures no machine, and what it cost is added."""
+        kind = self._kind
+        if isinstance(kind, IndependentKind):
+            return costed(kind, request, lambda: kind.execute(request))
+        return kind.execute(request)
 
     def request(self, row: TrialRow, interruption: Interruption) -> TrialRequest:
         """Return the request to the kind of trial."""

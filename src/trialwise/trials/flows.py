@@ -155,6 +155,10 @@ class RunningFlow:
         """Return the notes on the programs that preparing and both sides started, if followed; call it once they have ended."""
         return self._noted + b"".join(program.notes or b"" for program in self._programs.values())
 
+    def used(self) -> Iterator[ProgramEnd]:
+        """Yield how its programs ended, with what each of them used; call it once they have ended."""
+        yield from (program.end for program in self._programs.values() if program.end is not None)
+
     # Messages
 
     @property

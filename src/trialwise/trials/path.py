@@ -28,6 +28,7 @@ from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.ecn_needs import unfit_path
 from trialwise.trials.flows import RunningFlow, surroundings
 from trialwise.trials.held_files import HeldFiles
+from trialwise.trials.instrumenting import as_samples
 from trialwise.trials.judging import with_seen
 from trialwise.trials.marked import MARKER, processes_beside
 from trialwise.trials.path_plan import (
@@ -48,7 +49,7 @@ from trialwise.trials.path_samples import (
     metric_samples,
     packets_of,
 )
-from trialwise.trials.programs import readable
+from trialwise.trials.programs import ProgramEnd, readable
 from trialwise.trials.removing import remove_tree
 
 LATEST_START = 1.0
@@ -148,6 +149,7 @@ class _Execution:
         self.something = threading.Event()
         self.printed: list[tuple[bytes, bytes]] = []
         self.notes = b""
+        self.used: Sequence[ProgramEnd] = ()
 
     def run(self) -> TrialOutcome:
         began = time.time_ns()
@@ -208,6 +210,7 @@ class _Execution:
                 flow.wait()
             self.printed = [each for flow in flows for each in flow.printed()]
             self.notes = b"".join(flow.notes() for flow in flows)
+            self.used = [end for flow in flows for end in flow.used()]
 
     def _conduct(self, flows: Sequence[RunningFlow], clock: _Clock) -> str | None:
         """Start and stop each flow at its time, until the last has stopped; return what went wrong."""
@@ -250,7 +253,7 @@ class _Execution:
         if clock is None:
             return TrialOutcome("failed", None, time.time(), reason=problem, samples=_of_emulator(report))
         record = self._record(clock, ended, report)
-        samples = _of_emulator(report)
+        samples = _of_emulator(report) | _cost(self.used, report)
         if problem is None:
             try:
                 samples |= metric_samples(self.request.experiment, record)
@@ -279,6 +282,18 @@ class _Execution:
             stop=ended,
             warmup=self.request.experiment.warmup,
         )
+
+
+def _cost(programs: Sequence[ProgramEnd], report: _linux.PathReport) -> dict[str, Samples]:
+    """Return what the programs of all flows used together, which run at the same time, with the CPU time of the emulator."""
+    emulator = report.processor_share * report.duration
+    return as_samples(
+        {
+            "user": sum(each.user for each in programs),
+            "system": sum(each.system for each in programs) + emulator,
+            "max_rss": sum(each.max_rss for each in programs),
+        }
+    )
 
 
 _FIELDS = ("not_ect", "ect1", "ect0", "ce")

@@ -20,12 +20,18 @@ Word = str | bytes
 
 @dataclass(frozen=True, slots=True)
 class ProgramEnd:
-    """How a program ended: `asked` if it was told to, else `said` describes how it ended by itself; `errors` is its standard error."""
+    """How a program ended: `asked` if it was told to, else `said` describes how it ended by itself; `errors` is its standard error.
+
+    CPU time (seconds) and peak of memory (bytes) are those of the program and of the children that it waited for.
+    """
 
     asked: bool
     exit_code: int | None
     said: str
     errors: bytes = b""
+    user: float = 0.0
+    system: float = 0.0
+    max_rss: int = 0
 
 
 class Program:
@@ -117,4 +123,12 @@ def readable(descriptor: int, seconds: float) -> bool:
 
 
 def _end(run: CommandResult) -> ProgramEnd:
-    return ProgramEnd(asked=run.cancelled, exit_code=run.exit_code, said=ending(run), errors=run.stderr)
+    return ProgramEnd(
+        asked=run.cancelled,
+        exit_code=run.exit_code,
+        said=ending(run),
+        errors=run.stderr,
+        user=run.user_ns / 1e9,
+        system=run.system_ns / 1e9,
+        max_rss=run.max_rss_bytes,
+    )

@@ -109,6 +109,10 @@ class SimulationKind:
         """Simulate one trial, in any process."""
         return _computed(task, None)
 
+    def computes_elsewhere(self, task: Task) -> bool:
+        """Return True for trials that ns-3 simulates: in a process of its own."""
+        return engine_of(filled(trial_of(task.experiment), task.places | {"directory": "."})) == "ns3"
+
     def close(self) -> None:
         """End ns-3 if this thread has started it."""
         ns3_process().end()

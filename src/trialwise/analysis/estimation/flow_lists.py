@@ -31,6 +31,14 @@ def flow_list_names(experiment: Experiment, levels: Mapping[str, Mapping[str, Le
     return found
 
 
+_FLOWS = "/flows "
+
+
+def is_paired(trials: TrialSet) -> bool:
+    """Return True if trials with the same flows have the same name; see `paired_by_round`."""
+    return bool(trials.table["trial"].str.contains(_FLOWS, literal=True).any())
+
+
 def paired_by_round(trials: TrialSet, names: Mapping[str, str]) -> TrialSet:
     """Give trials with the same flows the same name, so that treatments are compared in pairs (common random numbers).
 
@@ -42,7 +50,7 @@ def paired_by_round(trials: TrialSet, names: Mapping[str, str]) -> TrialSet:
         return trials
     workload = pl.col("treatment").replace_strict(lists, default=None, return_dtype=pl.String)
     origin = pl.col("trial").str.split("/").list.first()
-    shared = pl.concat_str([origin, pl.lit("/flows "), workload, pl.lit("/"), pl.col("round")])
+    shared = pl.concat_str([origin, pl.lit(_FLOWS), workload, pl.lit("/"), pl.col("round")])
     unit = pl.coalesce(shared, pl.col("trial"))
     note = "trials of one round met the same flows: treatments are compared in pairs (--unpaired for the other way)"
     return trials.replaced(trials.table.with_columns(trial=unit, process=unit), note)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from trialwise.errors import TrialwiseError
 from trialwise.trials.base import IndependentKind, Task, TrialOutcome
+from trialwise.trials.own_cost import costed
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ def _compute(kind: IndependentKind, task: Task) -> TrialOutcome:
     """Compute one trial; an error in it becomes its outcome, and affects no other trial."""
     started = time.time()
     try:
-        return kind.compute(task)
+        return costed(kind, task, lambda: kind.compute(task))
     except TrialwiseError as error:
         return TrialOutcome("failed", started, time.time(), reason=str(error))
     except (Exception, SystemExit) as error:  # the same task would fail the same way again

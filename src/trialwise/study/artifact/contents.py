@@ -127,8 +127,8 @@ _RESOURCES: tuple[Resource, ...] = ("user", "system", "max_rss")
 def _used(ledger: Ledger, services: Sequence[str]) -> dict[str, Used]:
     """Return what each trial used, by number, as its last attempt recorded it, with the services beside it.
 
-    Trials of programs always record it; those of older directories did as a metric or by [instrumentation]. That of services is
-    known where a metric asks for it.
+    Trials of programs, over emulated paths and of simulations always record it; those of older directories of programs did as a
+    metric or by [instrumentation]. That of services is known where a metric asks for it.
     """
     keys = {
         source.key: source.key.rpartition(":")[2]

@@ -11,9 +11,12 @@ import polars as pl
 from trialwise.analysis.artifacts import PackedClaim
 from trialwise.analysis.claims.results import ClaimResult
 from trialwise.analysis.claims.treatments import claimed_metrics, claimed_treatments
+from trialwise.analysis.estimation.flow_lists import is_paired
+from trialwise.analysis.trial_set import TrialSet
 from trialwise.experiment.claims import ClaimData, StatedClaim
 from trialwise.study.artifact.contents import Contents, Used
 from trialwise.study.claims import JudgedClaims
+from trialwise.study.reading import comparison_set
 
 _OF_TRIAL = re.compile(r"/(\d{6,})-\d+[^/]*$")
 """The names of files that a trial left: its number, and its attempt."""
@@ -30,12 +33,12 @@ def _cost(
     judged: JudgedClaims, claim: StatedClaim, result: ClaimResult, contents: Sequence[Contents]
 ) -> PackedClaim:
     """Return what the trials that a claim rests on cost: of trials of our own, from the ledger."""
-    trials = judged.trials_of(claim)
+    data = next((each for each in judged.stated.data if each.name == claim.data), None)
+    trials = _one_by_one(judged, claim, data)
     wanted = claimed_treatments(trials, claim)
     metrics = claimed_metrics(trials, claim) or list(trials.metrics)  # what is written has none
     is_own = pl.col("metric").is_in(metrics) & pl.col("treatment").is_in(wanted)
     own = trials.table.filter(is_own).unique("trial")
-    data = next((each for each in judged.stated.data if each.name == claim.data), None)
     place = _place_of(data, contents)
     numbers = {name.rpartition("/")[2] for name in own["trial"].to_list()}
     used = [_NOTHING if place is None else place.used.get(number, _NOTHING) for number in numbers]
@@ -52,6 +55,15 @@ def _cost(
         expected=claim.may_be_undecided,
         rerun=claim.rerun and place is not None,
     )
+
+
+def _one_by_one(judged: JudgedClaims, claim: StatedClaim, data: ClaimData | None) -> TrialSet:
+    """Return the trials that a claim is about, each by its number, also those that have one name because they met the same flows."""
+    found = judged.trials_of(claim)
+    folder = None if data is None and judged.stated.data else (data or ClaimData(directory=".")).directory
+    if folder is None or not is_paired(found):
+        return found
+    return comparison_set(Path(judged.check.file).parent / folder, paired=False)
 
 
 def _of_all(over: Callable[[Sequence[float]], float], parts: Sequence[float | None]) -> float | None:
