@@ -12,6 +12,8 @@ import pytest
 
 import artifacts
 from in_process import trialwise
+from trialwise.experiment.path_files import PathCertificate, path_file
+from trialwise.experiment.trials import PathSettings
 
 PROGRAM = """#!/bin/sh
 noise=$(od -An -N2 -tu2 /dev/urandom)
@@ -123,14 +125,42 @@ rounds = 3
 """
 
 
-@pytest.mark.parametrize("text", [SIMULATED, OVER_PATHS], ids=["simulation", "path"])
+ROUTED = SIMULATED.replace("topology =", 'routes = "../in/routes.txt"\ntopology =').replace(
+    'sizes = "../in/sizes.txt", load = "30%", duration = "100us"', 'flows = "../in/list.csv"'
+)
+LINKS = '{ rate = "trace:../in/up.trace", delay = "10ms" }'
+MEDIA = OVER_PATHS.replace("flows:../in/flows.csv", "media:file=../in/frames.txt,fps=25").replace(
+    "udp-newreno", "udp-newreno"
+)
+IN_FILES = {
+    "hosts.txt": HOSTS,
+    "sizes.txt": "10000 0\n100000 100\n",
+    "routes.txt": "4 0 0\n",
+    "list.csv": "flow_id,src,dst,size_bytes,start_ns\n1,0,1,50000,0\n2,2,1,80000,1000\n",
+    "up.trace": "\n".join(map(str, range(1, 101))) + "\n",
+    "flows.csv": "start_ns,size_bytes\n0,50000\n500000000,80000\n",
+    "frames.txt": "5000\n8000\n3000\n",
+    "far.path": path_file(
+        PathSettings(
+            uplink=((("rate", "trace:up.trace"), ("delay", "10ms")),),
+            downlink=((("rate", "trace:up.trace"), ("delay", "10ms")),),
+        ),
+        PathCertificate("real", "2026-11-28", (), ("throughput",), (), ()),
+    ),
+}
+"""Files that lie outside of the folder of the experiment, and end before its artifact is verified."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [SIMULATED, ROUTED, OVER_PATHS, MEDIA, OVER_PATHS.replace(LINKS, '"file:../in/far.path"')],
+    ids=["simulation", "routes and a list", "path", "media", "path file with a trace"],
+)
 def test_networks_traces_and_flows_are_packed_wherever_they_lay(text, tmp_path):
     inputs = tmp_path / "in"
     inputs.mkdir()
-    (inputs / "hosts.txt").write_text(HOSTS)
-    (inputs / "sizes.txt").write_text("10000 0\n100000 100\n")
-    (inputs / "up.trace").write_text("\n".join(map(str, range(1, 101))) + "\n")
-    (inputs / "flows.csv").write_text("start_ns,size_bytes\n0,50000\n500000000,80000\n")
+    for name, content in IN_FILES.items():
+        (inputs / name).write_text(content)
     place = packed(tmp_path, claims=IDENTICAL[: IDENTICAL.rindex("[[claim]]")], text=text)
     shutil.rmtree(inputs)
     code, found, said = verify(place, "--kick")

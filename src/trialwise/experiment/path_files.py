@@ -122,6 +122,7 @@ def read_path_file(text: str, folder: pathlib.Path) -> PathSettings:
         folder=str(where.parent),
         source=f"{name}: {certificate.text}{said}",
         file=str(where),
+        named_in=str(pathlib.Path(name).parent),
         refused=tuple(metric for metric in certificate.different if metric not in despite),
     )
 

@@ -271,7 +271,8 @@ class PathSettings:
 
     Files that the links name are looked up in `folder`, relative to that of the experiment. `source` says where the
     numbers come from, and `shells` mahimahi's words if the path was written in them. `refused` names the metrics that the
-    certificate of a calibrated path denies it, and `file` is its file, empty if it has none. A real path has `ends` and nothing else.
+    certificate of a calibrated path denies it, `file` is its file, empty if it has none, and `named_in` the folder of that file as
+    the experiment names it. A real path has `ends` and nothing else.
     """
 
     uplink: Groups
@@ -282,6 +283,7 @@ class PathSettings:
     shells: str = field(default="", compare=False)
     refused: tuple[str, ...] = ()
     file: str = ""
+    named_in: str = field(default="", compare=False)
     ends: RealEnds | None = None
 
 

@@ -30,16 +30,24 @@ def files_named(groups: Groups) -> Iterator[str]:
         yield from (found[1] for key, text in group if (found := _split(key, text)))
 
 
-def with_frozen(groups: Groups, folder: Path) -> Groups:
-    """Return links with the copies of outside files that a folder holds: that of an experiment which runs again from an artifact."""
-    return tuple(tuple((key, _frozen(key, text, folder)) for key, text in group) for group in groups)
+def with_frozen(groups: Groups, folder: Path, home: Path, named_in: Path) -> Groups:
+    """Return links with the copies of files that an experiment holds which runs again from an artifact; names begin at `folder`.
+
+    `home` is the folder with the copies, and `named_in` is `folder` as the experiment names it: copies have their names by that.
+    """
+    return tuple(
+        tuple((key, _frozen(key, text, folder, home, named_in)) for key, text in group) for group in groups
+    )
 
 
-def _frozen(key: str, text: str, folder: Path) -> str:
+def _frozen(key: str, text: str, folder: Path, home: Path, named_in: Path) -> str:
     if (found := _split(key, text)) is None:
         return text
     before, name, after = found
-    return f"{before}{frozen_name(name)}{after}" if (folder / frozen_name(name)).is_file() else text
+    copy = home / frozen_name(str(named_in / name))
+    if copy == folder / name or not copy.is_file():
+        return text
+    return f"{before}{os.path.relpath(copy, folder)}{after}"
 
 
 def _split(key: str, text: str) -> tuple[str, str, str] | None:

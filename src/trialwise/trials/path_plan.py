@@ -119,10 +119,11 @@ def settings_of(experiment: Experiment, values: Mapping[str, Level]) -> PathSett
     if not isinstance(settings, PathSettings):
         settings = path_named(fill(settings, values), dict(trial.named_paths), experiment.folder)
     folder = experiment.folder / settings.folder
+    around = experiment.folder, Path(settings.named_in if settings.file else settings.folder)
     filled = dataclasses.replace(
         settings,
-        uplink=with_frozen(_filled(settings.uplink, values), folder),
-        downlink=with_frozen(_filled(settings.downlink, values), folder),
+        uplink=with_frozen(_filled(settings.uplink, values), folder, *around),
+        downlink=with_frozen(_filled(settings.downlink, values), folder, *around),
         folder=str(folder),
     )
     return with_ways(filled)
