@@ -463,6 +463,22 @@ def fluid(
     window_ps: int = 0,
     progress: Callable[[], object] | None = None,
 ) -> NDArray[np.int64]: ...
+def estimate(
+    part: str,
+    fabric: Fabric,
+    flows: _Flows,
+    *,
+    controller: object,
+    parameters: Sequence[tuple[str, str]] = ...,
+    network: Sequence[tuple[str, str]] = ...,
+    mode: str = "clean",
+    seed: int = 0,
+    paths: int = 0,
+    expected: float = 0.0,
+    distance: float = 0.0,
+    threads: int = 1,
+    progress: Callable[[], object] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[int, int, int]]: ...
 def surrogate_batch(
     fabric: Fabric,
     seeds: NDArray[np.uint64],

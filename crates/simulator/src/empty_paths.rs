@@ -200,6 +200,11 @@ impl EmptyPaths {
         self.extremes
     }
 
+    /// Has others as the extremes.
+    pub(crate) const fn told_as(&mut self, extremes: KnownPath) {
+        self.extremes = extremes;
+    }
+
     fn find_extremes(&self, topology: &Topology, wiring: &Wiring) -> KnownPath {
         let own = self.longest_links(topology, wiring);
         let mut most = KnownPath::default();

@@ -76,6 +76,13 @@ impl Fabric {
         })
     }
 
+    /// A part of this network: what senders are told of the longest path stays that of the whole.
+    pub(crate) fn part(&self, topology: Topology) -> Result<Self, TopologyError> {
+        let mut part = Self::new(topology)?;
+        part.paths.told_as(self.extremes());
+        Ok(part)
+    }
+
     /// The topology.
     pub const fn topology(&self) -> &Topology {
         &self.topology

@@ -36,6 +36,7 @@ mod buffer;
 mod cautions;
 mod configuration;
 mod crossings;
+mod decomposition;
 mod empty_paths;
 mod event;
 mod fabric;
@@ -75,6 +76,7 @@ mod workload;
 
 pub use cautions::{Caution, cautions};
 pub use configuration::{Configuration, ConfigurationError, settings_for};
+pub use decomposition::{Estimate, Look, Sample, Whole, estimate_links, estimate_paths};
 pub use empty_paths::{KnownPath, PathFacts};
 pub use fabric::Fabric;
 pub use flow::{FlowSpecification, FlowView};

@@ -7,6 +7,7 @@ use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
 use crate::index::HostId;
 use crate::settings::{Dropping, Settings};
+use crate::topology::TopologyError;
 
 /// Payload and headers of a packet stay below this.
 const MAX_SEGMENT: u64 = 65_000;
@@ -69,6 +70,9 @@ pub enum SimulationError {
     /// Faults are not in order of time, or name no link.
     #[error("fault {0}: give faults in order of time, each with a link of the topology")]
     Fault(usize),
+    /// A part of the network cannot stand by itself.
+    #[error("a part of the network: {0}")]
+    Part(#[from] TopologyError),
     /// The observer ended it.
     #[error("the trial was interrupted")]
     Interrupted,

@@ -1,6 +1,7 @@
 //! What Python sees of `trialwise-simulator`.
 
 mod controllers;
+mod decomposition;
 mod fabric;
 mod flow_lists;
 mod graphs;
@@ -20,6 +21,7 @@ use pyo3::prelude::*;
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SimulationError", module.py().get_type::<SimulationError>())?;
     controllers::register(module)?;
+    decomposition::register(module)?;
     fabric::register(module)?;
     flow_lists::register(module)?;
     graphs::register(module)?;
