@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -34,6 +34,7 @@ _LOOKS = 2000
 _LINES = 4
 _ENDINGS = PRINTED
 _MAX_SEED = 2**64 - 1
+_MAX_PATHS = 1_000_000
 
 
 def simulate(
@@ -50,8 +51,10 @@ def simulate(
     job: str | None = None,
     flows: Path | None = None,
     seed: int = 1,
-    engine: Literal["trialwise", "ns3", "fluid"] = "trialwise",
+    engine: Literal["trialwise", "ns3", "fluid", "paths", "links"] = "trialwise",
     rate_interval: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    sampled_paths: Annotated[int | None, Parameter(allow_leading_hyphen=True)] = None,
+    link_distance: Annotated[float | None, Parameter(allow_leading_hyphen=True)] = None,
     mode: Literal["clean", "compatible"] = "clean",
     routes: Path | None = None,
     set: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),  # noqa: A002 the word for it
@@ -119,10 +122,16 @@ def simulate(
         Of flows, marks and losses.
     engine
         ns3 has the same flows simulated by ns-3, on the same routes (docs/how-to/check-with-ns-3.md): dctcp, newreno, cubic or bbr.
-        fluid gives them max-min fair rates instead of packets, an estimate.
+        Estimates: fluid gives them max-min fair rates instead of packets, paths simulates packets of sampled paths with what crosses
+        them, links those of each link by itself.
     rate_interval
         With --engine fluid: the least time between two searches for rates, such as 10us; without it, at every begin and end of a
         flow, which is exact.
+    sampled_paths
+        With --engine paths: how many paths are simulated, in the mean; 100 by default, and all where the flows take no more.
+    link_distance
+        With --engine links: links whose traffic differs by no more than this are simulated once for all of them, such as 0.1; without
+        it, each by itself.
     mode
         compatible gives what the public HPCC simulator gives, to the nanosecond.
     routes
@@ -157,7 +166,8 @@ def simulate(
             f"--plot: engine {engine} does not say queues and rates over time", hint="leave --engine out"
         )
     trial = _trial(topology, cc, _workload(flows, drawn), set, mode, routes)
-    trial = dataclasses.replace(trial, engine=engine, rate_interval=_rate_interval(rate_interval, engine))
+    options = {"rate_interval": rate_interval, "sampled_paths": sampled_paths, "link_distance": link_distance}
+    trial = dataclasses.replace(trial, engine=engine, **_engine_options(options, engine))
     found = _simulated(trial, seed, with_series=plot is not None)
     _write_files(found, trial, csv, save_flows, plot)
     if csv == STANDARD:
@@ -171,15 +181,24 @@ def simulate(
     return 0
 
 
-def _rate_interval(text: str | None, engine: str) -> float:
-    """Return the seconds between two searches for rates; 0 if they are found at every begin and end of a flow."""
+def _engine_options(given: Mapping[str, str | float | None], engine: str) -> dict[str, Any]:
+    """Return the keys of a trial that its engine alone has, as they were given."""
+    from trialwise.experiment.engines import owner
     from trialwise.trials.drawn_flows import picoseconds
 
-    if text is None:
-        return 0.0
-    if engine != "fluid":
-        raise TrialwiseError("--rate-interval goes with --engine fluid", hint="leave it out")
-    return picoseconds(text) / 1e12
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if value is None:
+            continue
+        option = f"--{name.replace('_', '-')}"
+        if engine != owner(name):
+            raise TrialwiseError(f"{option} goes with --engine {owner(name)}", hint="leave it out")
+        if name == "sampled_paths" and not 1 <= int(value) <= _MAX_PATHS:
+            raise TrialwiseError(f"{option} {value}: must be from 1 to {_MAX_PATHS:,}")
+        if name == "link_distance" and not 0 <= float(value) < 1:
+            raise TrialwiseError(f"{option} {value}: must be from 0 to below 1; 0 simulates each link")
+        found[name] = picoseconds(value) / 1e12 if isinstance(value, str) else value
+    return found
 
 
 def _check_places(
@@ -346,7 +365,9 @@ def _write(path: Path, text: str) -> None:
 def _flow_list(found: Simulated, path: Path) -> str:
     from trialwise._core import format_flows
 
-    return format_flows(found.flows, hpcc=path.suffix.lower() != ".csv")
+    return format_flows(
+        found.flows if found.listed is None else found.listed, hpcc=path.suffix.lower() != ".csv"
+    )
 
 
 def _draw(path: Path, trial: SimulationTrial, found: Simulated) -> None:

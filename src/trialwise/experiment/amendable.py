@@ -75,7 +75,11 @@ _TRIAL: Mapping[str, Mapping[str, Effect]] = {
         **dict.fromkeys(("kind", "process"), "refused"),
         **dict.fromkeys(("scheme", "topology", "workload", "network", "controller", "mode"), "apart"),
         **dict.fromkeys(
-            ("engine", "rate_interval", "routes", "warmup", "cooldown", "sampling", "records", "runtime"),
+            ("engine", "rate_interval", "sampled_paths", "link_distance", "routes", "warmup", "cooldown"),
+            "apart",
+        ),
+        **dict.fromkeys(
+            ("sampling", "records", "runtime"),
             "apart",
         ),
         "timeout": "asked epoch",

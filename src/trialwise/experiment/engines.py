@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
+from trialwise.numbers import counted
 
 MODELLED = ("fct", "slowdown", "throughput")
 """Quantities of flows that the fluid model gives."""
@@ -16,13 +17,17 @@ class Engine:
     """An engine.
 
     `answers` are quantities by their names. `estimate` is what every reader of its numbers must know, empty for a simulation of
-    packets. `tells_controllers` is False if it takes nothing of controllers but the headers of their packets.
+    packets. `tells_controllers` is False if it takes nothing of controllers but the headers of their packets. `parts` is True if it
+    simulates packets of parts of the network. `options` are the keys of a trial that are its own, each with its option of
+    `trialwise simulate`.
     """
 
     words: str
     answers: frozenset[str] = frozenset(SIMULATION_QUANTITIES)
     estimate: str = ""
     tells_controllers: bool = True
+    parts: bool = False
+    options: tuple[str, ...] = ()
 
 
 ENGINES: Mapping[str, Engine] = {
@@ -37,6 +42,23 @@ ENGINES: Mapping[str, Engine] = {
         estimate="numbers are estimates by a fluid model, not of packets: flows share links max-min fairly at every instant, without "
         "queues, losses, pauses or controllers; small flows hardly wait in it, so that the tail of slowdown is too low",
         tells_controllers=False,
+        options=("rate_interval",),
+    ),
+    "paths": Engine(
+        "packets of sampled paths with their cross traffic, an estimate",
+        answers=frozenset(MODELLED),
+        estimate="numbers are estimates by packets of sampled paths, each with the flows that cross it: these are not held back "
+        "by links off the path, and nothing is paused from there",
+        parts=True,
+        options=("sampled_paths",),
+    ),
+    "links": Engine(
+        "packets of each link by itself, delays added, an estimate",
+        answers=frozenset((*MODELLED, "flows", "bytes", "largest_flow")),
+        estimate="numbers are estimates by packets of each link by itself, and a flow's delays at its links are added: what "
+        "waits at one link is counted again at the next, so that tails are too high, above all of flows that share several links",
+        parts=True,
+        options=("link_distance",),
     ),
 }
 """Engines by name; the first is the default."""
@@ -70,3 +92,13 @@ def controls_of(names: str | Sequence[str]) -> str:
 def engines_in(controls: str) -> tuple[str, ...]:
     """Return the engines among controls, which all have what is known of the flow list too."""
     return tuple(name for name in controls.split(",") if name not in NO_ENGINES)
+
+
+def owner(option: str) -> str:
+    """Return the engine whose key of a trial this is."""
+    return next(name for name, engine in ENGINES.items() if option in engine.options)
+
+
+def parts_text(engine: str, totals: Mapping[str, int]) -> str:
+    """Say of how many parts the networks were, as in "100 networks of 1203 paths"."""
+    return f"{counted(totals['networks'], 'network')} of {counted(totals['parts'], engine.removesuffix('s'))}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from trialwise.experiment.elements import element_examples
 from trialwise.experiment.file.sections import Key, Limits, Section, Written, key, table_of
-from trialwise.experiment.file.values import Duration, PositiveDuration, Text
+from trialwise.experiment.file.values import Count, Duration, PositiveDuration, Share, Text
 from trialwise.experiment.placeholders import level_text, names_in
 from trialwise.experiment.quantities import quantity_traits
 from trialwise.experiment.tilts import Tilts, tilt_table
@@ -252,8 +252,8 @@ class SimulationTrial(Trial):
     )
     engine: Text = key(
         "trialwise",
-        "What simulates: trialwise, ns3 (ns-3, in a process of its own), or fluid (max-min fair rates instead of packets, "
-        "an estimate); may use {factor}.",
+        "What simulates: trialwise, ns3 (ns-3, in a process of its own), or for estimates fluid (max-min fair rates instead of "
+        "packets), paths (packets of sampled paths) or links (packets of each link by itself); may use {factor}.",
         "ns3",
         "{engine}",
         filled=True,
@@ -263,6 +263,17 @@ class SimulationTrial(Trial):
         'With engine = "fluid", and for a stop with controls = "fluid": the least time between two searches for the rates of flows; '
         "0 s is at every begin and end of a flow, which is exact.",
         "10us",
+    )
+    sampled_paths: Count = key(
+        100,
+        'With engine = "paths": how many paths of a trial are simulated, in the mean; all, if its flows take no more.',
+        400,
+    )
+    link_distance: Share = key(
+        0.0,
+        'With engine = "links": links whose traffic differs by no more than this are simulated once for all of them; 0 is each by '
+        "itself.",
+        0.1,
     )
     routes: Text = key(
         "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.experiment import model, simulation
-from trialwise.experiment.engines import BATCHED, ENGINES, engines_in
+from trialwise.experiment.engines import ENGINES, engines_in, owner
 from trialwise.experiment.file import document as doc
 from trialwise.experiment.file.positions import Key
 from trialwise.experiment.file.sections import keys_of, made_of
@@ -33,13 +33,15 @@ def simulation_trial(table: SimulationTable, document: doc.Document, problems: P
             f'"{engine}" is not an engine of kind = "simulation"',
             f"it has {', '.join(ENGINES)}",
         )
-    is_fluid = names_in(engine) or engine == BATCHED or BATCHED in _control_engines(document)
-    if problems.given(("trial", "rate_interval")) and not is_fluid:
-        problems.add(
-            ("trial", "rate_interval"),
-            f'does not go with engine = "{engine}", which simulates packets, without controls = "fluid" in a stop',
-            'write engine = "fluid", or leave it out',
-        )
+    for option in (option for each in ENGINES.values() for option in each.options):
+        own = owner(option)
+        is_used = names_in(engine) or engine == own or own in _control_engines(document)
+        if problems.given(("trial", option)) and not is_used:
+            problems.add(
+                ("trial", option),
+                f'does not go with engine = "{engine}", without controls = "{own}" in a stop',
+                f'write engine = "{own}", or leave it out',
+            )
     _check_workload(table.workload, problems)
     check_ranks(tuple(document.tilts.items()), problems)
     return made_of(SimulationTrial, table, tilts=tuple(document.tilts.items()))

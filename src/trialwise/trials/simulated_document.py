@@ -61,8 +61,8 @@ class SimulateDocument:
     but hardly intended.
 
     `totals` counts packets (created, consumed, held at the end, dropped, sent, retransmitted), the links they crossed (hops),
-    events, marks, pauses, timeouts, and the most bytes that a switch held; for ns-3, some of them, and none for the fluid model, whose
-    numbers are an estimate.
+    events, marks, pauses, timeouts, and the most bytes that a switch held; for ns-3, some of
+    them, for estimates by parts of the network the number of parts, of simulated networks, and hops, and none for the fluid model.
     """
 
     topology: str

@@ -73,7 +73,8 @@ class Took:
 class Simulated:
     """One simulated trial: its flow list, its results, the time span in which flows began (seconds), and weights if it is tilted.
 
-    `took` is how long it took, `horizon` when the network stops (seconds), None if it runs until the last flow ends.
+    `took` is how long it took, `horizon` when the network stops (seconds), None if it runs until the last flow ends. `listed` are all
+    flows of the list if the results are of some of them.
     """
 
     fabric: _core.Fabric
@@ -83,6 +84,7 @@ class Simulated:
     took: Took
     weights: Weights | None = None
     horizon: float | None = None
+    listed: Flows | None = None
 
     @cached_property
     def fct(self) -> npt.NDArray[np.float64]:
@@ -180,6 +182,10 @@ def check_settings(
         from trialwise.trials.fluid_simulating import check_fluid
 
         check_fluid(trial, fabric, flows)
+    if ENGINES[engine].parts:
+        from trialwise.trials.part_simulating import check_parts
+
+        check_parts(trial, fabric)
     _checked(trial, fabric, folder, flows, congestion_of if executes else congestion_read)
 
 
@@ -305,7 +311,8 @@ def simulate(
     if engine_of(trial) != "trialwise":
         _check_starts(trial.engine, graph)
         answer = _of_other(trial, folder, fabric, flows, seed, progress, cancel)
-        return Simulated(fabric, flows, answer, duration, Took(ready - began, answer.seconds))
+        took = Took(ready - began, answer.seconds)
+        return Simulated(fabric, dict(answer.flows), answer, duration, took, listed=flows)
     try:
         result = _core.simulate(
             fabric,
@@ -348,6 +355,10 @@ def _of_other(
         from trialwise.trials.ns3.simulating import simulate_ns3
 
         return simulate_ns3(trial, fabric, flows, seed, cancel)
+    if ENGINES[trial.engine].parts:
+        from trialwise.trials.part_simulating import simulate_parts
+
+        return simulate_parts(trial, folder, fabric, flows, seed, progress)
     from trialwise.trials.fluid_simulating import simulate_fluid
 
     return simulate_fluid(trial, folder, fabric, flows, progress)

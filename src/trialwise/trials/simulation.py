@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from trialwise import _core
 from trialwise.errors import PlanError, TrialError
-from trialwise.experiment.engines import ENGINES
+from trialwise.experiment.engines import ENGINES, parts_text
 from trialwise.experiment.model import Experiment, Level, Metric
 from trialwise.experiment.placeholders import BUILT_IN
 from trialwise.experiment.seeds import seed_of
@@ -229,6 +229,8 @@ def samples_by_metric(experiment: Experiment, factors: Sequence[Mapping[str, Lev
         fabric = open_fabric(trial, experiment.folder)
         tried = _tried_lists(trial, experiment.folder)
         number = expected_flows(trial.workload, fabric, experiment.folder)
+        if "sampled_paths" in ENGINES[engine_of(trial)].options:
+            number = min(number, trial.sampled_paths)
         drawn = sum(len(flows["start_ps"]) for flows in tried)
         for metric, source in _of_flows(experiment):
             part = sum(chosen.sum() for chosen in _chosen_of(source, trial, tried)) / max(drawn, 1)
@@ -354,14 +356,15 @@ def _sampling(
     return lambda fabric, _: Sampling(trial.sampling, switch_ports(fabric))
 
 
-def _engine(trial: SimulationTrial) -> tuple[str, ...]:
+def _engine(trial: SimulationTrial, totals: Mapping[str, int] | None = None) -> tuple[str, ...]:
     """Say which ns-3 simulated a trial, or that it is an estimate; nothing for our own simulator."""
     if engine_of(trial) == "ns3":
         return (f"ns-3 {ns3_installation().version} of {ns3_installation().python}",)
     if not ENGINES[trial.engine].estimate:
         return ()
     every = f", rates every {trial.rate_interval:g} s" if trial.rate_interval else ""
-    return (f"an estimate by engine {trial.engine}{every}",)
+    found = "" if totals is None or "parts" not in totals else f", {parts_text(trial.engine, totals)}"
+    return (f"an estimate by engine {trial.engine}{every}{found}",)
 
 
 def _outcome(task: Task, trial: SimulationTrial, found: Simulated, started: float) -> TrialOutcome:
@@ -384,5 +387,5 @@ def _outcome(task: Task, trial: SimulationTrial, found: Simulated, started: floa
         reason=problem,
         samples=samples | counted(found) | weights_kept(found.weights),
         record=("flows", flow_records(found)) if trial.records == "keep" else None,
-        remarks=(*_engine(trial), *([] if problem else missing)),
+        remarks=(*_engine(trial, found.result.totals), *([] if problem else missing)),
     )

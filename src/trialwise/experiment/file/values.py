@@ -41,6 +41,7 @@ PositiveDuration = Annotated[
 ]
 # Beyond these bounds the sizes of experiments are meaningless, and computing them exactly takes for ever.
 Percent = Annotated[float, Limits(ge=0.0001, le=99.9999)]
+Share = Annotated[float, Limits(ge=0, lt=1)]
 Count = Annotated[int, Limits(ge=1, le=1_000_000)]
 Whole = Annotated[int, Limits(ge=-(2**63), lt=2**63)]
 Level = str | int | float | bool

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from trialwise.experiment.engines import parts_text
 from trialwise.report.document import (
     Block,
     Cell,
@@ -40,7 +41,7 @@ def document(found: SimulateDocument) -> Document:
         *(Note((caution,), "warning") for caution in found.cautions),
         *(Note(_job(each, f"/jobs/{at}")) for at, each in enumerate(found.jobs[:_JOBS])),
         _times(found.classes),
-        *([Note(_packets(found))] if found.totals else []),
+        *([Note(_packets(found))] if "events" in found.totals else []),
     )
     verdict = Verdict("plain", (*_what(found), f"{flows}, ", lasted))
     return Document("simulate", verdict, evidence, tuple(_cost(found)))
@@ -120,6 +121,18 @@ def _cost(found: SimulateDocument) -> Iterator[Block]:
     took, start = (_seconds(found, key) for key in ("seconds", "start_seconds"))
     if not found.totals:
         yield Note(("rates of all flows in ", took, ", after ", start, " for the network and the flow list"))
+        return
+    if "parts" in found.totals:
+        parts = parts_text(found.engine, found.totals)
+        yield Note(
+            (
+                f"{parts}, {found.totals['hops']} packet-hops in ",
+                took,
+                ", after ",
+                start,
+                " for the network and the flow list",
+            )
+        )
         return
     where = " of ns-3's Simulator::Run" if found.engine == "ns3" else ""
     pace = Number(found.hops_per_second / 1e6, digits=3)
