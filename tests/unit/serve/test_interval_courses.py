@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trialwise.study.load import opened
-
 from example_directory import analyse_example, write_example
 from trialwise import study
 from trialwise.analysis.interval_courses import MOST_POINTS, interval_courses, latest_courses
+from trialwise.study.locating import opened
 
 
 def test_courses_end_with_the_intervals_of_the_analysis(folder: Path) -> None:
