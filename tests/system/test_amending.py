@@ -18,8 +18,9 @@ import pytest
 from tests.system.conftest import TRIALWISE, Bench
 
 from trialwise import study
-from trialwise.errors import PlanError
+from trialwise.errors import PlanError, StoreError
 from trialwise.store.outputs import LARGEST, read_output
+from trialwise.store.records import Amendment
 
 Change = Callable[[str], str]
 
@@ -514,6 +515,47 @@ def test_a_metric_is_read_again_of_the_trials_that_kept_it_and_the_others_are_co
     assert change.about == "trial 1"
     begun.run(reread=True)  # finds nothing more, and records nothing
     assert [each.kind for each in study.analyse(begun.directory).changes].count("reread") == 1
+
+
+def test_an_amendment_that_cannot_be_written_leaves_nothing_and_is_recorded_once_when_it_can(bench: Bench):
+    bench.write("sh -c 'echo v {round}; [ {round} = 1 ] || echo w 7'", 'stdout = "v (.)"')
+    bench.run()
+    changed(bench, "[design]", "[metrics.w]\nstdout = 'w (.)'\n[design]")
+    in_the_way = bench.directory / "experiment.toml.tmp"
+    in_the_way.mkdir()
+    with pytest.raises(StoreError, match="cannot be written"):
+        bench.run(reread=True)
+    assert amendments(bench) == []
+    in_the_way.rmdir()
+    bench.run(reread=True)
+    assert [(each.kind, each.trial) for each in amendments(bench)] == [
+        ("reread", None),
+        ("reread", 2),
+        ("plan", None),
+    ]
+    assert "1 of 2 finished trials" in events(bench, "amended")[0]
+    changes = [change.kind for change in study.analyse(bench.directory).changes]
+    assert sorted(changes) == ["plan", "reread"]
+
+
+def amendments(bench: Bench) -> list[Amendment]:
+    return study.open_directory(bench.directory)[2].amendments()
+
+
+class EndsAtOnce:
+    def notice(self, event: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_trials_that_become_others_before_any_began_set_nothing_apart(bench: Bench):
+    bench.write("true")
+    assert bench.run(observers=[EndsAtOnce()]).counts == {"planned": 2}
+    changed(bench, "rounds = 2", 'rounds = 2\norder = "fixed"')
+    assert bench.run(amend=True).counts == {"finished": 2}
+    facts = study.open_directory(bench.directory)[2].meta()
+    assert [name for name in facts if name.startswith("experiment until series")] == []
+    assert "set apart series" not in facts
+    assert bench.compute("status", bench.directory, "--check").returncode == 0
 
 
 def test_a_metric_that_is_read_otherwise_leaves_what_was_measured(begun: Bench):

@@ -14,7 +14,7 @@ from trialwise.design.plan import Plan, plan_digest
 from trialwise.errors import PlanError, StoreError
 from trialwise.execution.amending import HINT, Changes, amendment, event_of, line_of, why_refused
 from trialwise.execution.replanning import Began, Step, difference_of, replanned
-from trialwise.execution.rereading import found_text, keep_found, read_again
+from trialwise.execution.rereading import found_text, read_again, read_found
 from trialwise.execution.session import new_identity
 from trialwise.execution.worker_plan import planned_row
 from trialwise.experiment.amendable import KeyChange, differences
@@ -238,14 +238,16 @@ def _check_same_plan(
     if reread and change is None:
         tell(found_text(found) if found else "nothing to read again: every finished trial has every metric")
     if change is None and step is None:
-        keep_found([each for each in found if each.rows], experiment, directory, ledger, _ASKED)
+        late = read_found([each for each in found if each.rows], experiment, directory, _ASKED)
+        if late is not None:
+            ledger.add_values(late)
         return
     step = step or Step()
     event = None if change is None else event_of(change, found, ledger.count(["finished"]), step.text)
     of_trials = change is not None and change.is_of_trials
     files = attachments(_distinct(row.factors for row in step.rows)) if of_trials and step.rows else ()
     _freeze_further(experiment, directory, files, sets_apart=change is not None and change.sets_apart)
-    keep_found(found, experiment, directory, ledger, _ASKED if change is None else change.text)
+    late = read_found(found, experiment, directory, _ASKED if change is None else change.text)
     directory.write_durably(EXPERIMENT, text.encode())
     ledger.extend(
         step.rows,
@@ -253,6 +255,7 @@ def _check_same_plan(
         withdrawn=step.withdrawn,
         events=[each for each in (*step.events, event) if each is not None],
         amendments=[_plan_amendment(text, step, change)],
+        late=late,
     )
     if change is not None and event is not None:
         tell(line_of(change, event))

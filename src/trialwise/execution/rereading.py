@@ -22,7 +22,7 @@ from trialwise.numbers import counted, ranges_text
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.outputs import read_files, read_output
-from trialwise.store.records import REREAD, Amendment, TrialRow
+from trialwise.store.records import REREAD, Amendment, LateValues, TrialRow
 from trialwise.store.user import user_name
 from trialwise.trials.command import kept_name, trial_of
 from trialwise.visible import visible
@@ -91,14 +91,12 @@ def read_again(
     ]
 
 
-def keep_found(
-    found: Sequence[Found],
-    experiment: Experiment,
-    directory: ExperimentDirectory,
-    ledger: Ledger,
-    because: str,
-) -> None:
-    """Read what was found and record it, and why, for each trial and as a whole; repeating this gives the same result.
+def read_found(
+    found: Sequence[Found], experiment: Experiment, directory: ExperimentDirectory, because: str
+) -> LateValues | None:
+    """Read what was found, for the ledger to record with why, for each trial and as a whole; None if nothing was looked for.
+
+    Nothing counts before the ledger has it; repeating this gives the same result.
 
     Raises
     ------
@@ -112,10 +110,10 @@ def keep_found(
             samples = _checked(directory, row, each.metric, experiment)
             stored = store_samples(directory, row, each.metric.source.key, samples, digests)
             values.setdefault((row.number, row.attempt), []).append(stored)
-    if found:
-        detail = {"metrics": {each.metric.name: each.record for each in found}}
-        whole = Amendment(time.time(), REREAD, user_name(), because, detail=detail)
-        ledger.add_values(values, whole, digests)
+    if not found:
+        return None
+    detail = {"metrics": {each.metric.name: each.record for each in found}}
+    return LateValues(values, Amendment(time.time(), REREAD, user_name(), because, detail=detail), digests)
 
 
 def found_text(found: Sequence[Found]) -> str:

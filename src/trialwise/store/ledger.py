@@ -17,7 +17,7 @@ from trialwise.foreign_files import absent, is_url
 from trialwise.store.connection import connect, copy_in_memory, require_own_files
 from trialwise.store.files import sync_folder
 from trialwise.store.ledger_chain import LedgerChain, chain_meta
-from trialwise.store.records import Amendment, Event, Session, Status, TrialEnd, TrialRow
+from trialwise.store.records import Amendment, Event, LateValues, Session, Status, TrialEnd, TrialRow
 from trialwise.store.tables import FORMAT, SCHEMA
 from trialwise.store.untouched import scratch_folder
 
@@ -118,12 +118,15 @@ class Ledger(LedgerChain):
         withdrawn: Iterable[TrialRow] = (),
         events: Iterable[Event] = (),
         amendments: Sequence[Amendment] = (),
+        late: LateValues | None = None,
     ) -> None:
-        """Add planned trials, change facts about the whole experiment, and record why, in one transaction.
+        """Add planned trials and values read later, change facts about the whole experiment, and record why, in one transaction.
 
         Trials in `withdrawn` are removed if still planned; those that have begun stay.
         """
         with self._transaction():
+            if late is not None:
+                self._add_late(late)
             self._connection.executemany(
                 "DELETE FROM trial WHERE number = ? AND attempt = ? AND status = 'planned'",
                 [(row.number, row.attempt) for row in withdrawn],
@@ -233,29 +236,24 @@ class Ledger(LedgerChain):
             self._insert(again(row) for row in rows)
         return len(rows)
 
-    def add_values(
-        self,
-        values: Mapping[tuple[int, int], Sequence[tuple[str, float | None, int, str | None]]],
-        amendment: Amendment,
-        digests: Mapping[str, str],
-    ) -> None:
-        """Record values read later from what finished trials left behind, by number and attempt, in one transaction.
-
-        What a trial has reported is not replaced. `amendment` says who read them and why, and what was read as a whole; it is recorded
-        first, and then for each trial with the values that it got. `values` and `digests` are those of `finish`.
-        """
+    def add_values(self, late: LateValues) -> None:
+        """Record values read later from what finished trials left behind, in one transaction."""
         with self._transaction():
-            self._amend([amendment])
-            for (number, attempt), found in values.items():
-                held = {
-                    source
-                    for (source,) in self._connection.execute(
-                        "SELECT source FROM value WHERE number = ? AND attempt = ?", (number, attempt)
-                    )
-                }
-                if new := [(*each, digests.get(each[3] or "")) for each in found if each[0] not in held]:
-                    self._connection.executemany(_INSERT_VALUE, ((number, attempt, *value) for value in new))
-                    self._amend([replace(amendment, trial=number, attempt=attempt, detail={"values": new})])
+            self._add_late(late)
+
+    def _add_late(self, late: LateValues) -> None:
+        self._amend([late.amendment])
+        for (number, attempt), found in late.values.items():
+            held = {
+                source
+                for (source,) in self._connection.execute(
+                    "SELECT source FROM value WHERE number = ? AND attempt = ?", (number, attempt)
+                )
+            }
+            if new := [(*each, late.digests.get(each[3] or "")) for each in found if each[0] not in held]:
+                self._connection.executemany(_INSERT_VALUE, ((number, attempt, *value) for value in new))
+                of_trial = replace(late.amendment, trial=number, attempt=attempt, detail={"values": new})
+                self._amend([of_trial])
 
     def add_event(self, event: Event) -> None:
         """Record an event outside the trials."""

@@ -98,6 +98,19 @@ class Amendment:
 
 
 @dataclass(frozen=True, slots=True)
+class LateValues:
+    """Values read later from what finished trials left behind, by number and attempt: source, value, number, and file of each.
+
+    What a trial has reported is not replaced. `amendment` says who read them and why, and what was read as a whole; it is recorded
+    first, and then for each trial with the values that it got. `digests` are those of the files.
+    """
+
+    values: Mapping[tuple[int, int], Sequence[tuple[str, float | None, int, str | None]]]
+    amendment: Amendment
+    digests: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """The last link of the chain: its SHA-256, and the number of rows that it covers."""
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 import numpy as np
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import Amendment, Event, Session, TrialEnd, TrialRow
+from trialwise.store.records import Amendment, Event, LateValues, Session, TrialEnd, TrialRow
 from trialwise.store.files import write_together, write_whole, keep
 from trialwise.store.samples import write_samples, write_segment
 
@@ -40,7 +40,7 @@ DURABLE = {
     "record together": f"ledger.record_together([{END}], session)",
     "abandon": 'ledger.abandon_running("x")',
     "move": "ledger.move(replace(row, epoch=2))",
-    "values": 'ledger.add_values({(1, 1): [("late", 1.0, 1, None)]}, Amendment(1.0, "reread", "w"), {})',
+    "values": 'ledger.add_values(LateValues({(1, 1): [("late", 1.0, 1, None)]}, Amendment(1.0, "reread", "w"), {}))',
     "event": 'ledger.add_event(Event(1.0, "reset", "x"))',
     "fact": 'ledger.set_meta("plan", "x")',
     "extend": 'ledger.extend([replace(row, number=9)], {"plan": "x"})',
