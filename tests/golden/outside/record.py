@@ -319,7 +319,7 @@ UNSTEADY_COLUMNS = re.compile(
 
 
 def ledger(folder: Path) -> dict[str, Any]:
-    """Columns and rows of the ledger of a simulated run, without times and what a machine is."""
+    """Columns and rows of the ledger of a simulated run, without times, what a machine is, and what trials cost on it."""
     found: dict[str, Any] = {}
     with sqlite3.connect(f"file:{folder}/dumbbell.results/ledger.sqlite?mode=ro", uri=True) as ledger_:
         names = [
@@ -334,7 +334,11 @@ def ledger(folder: Path) -> dict[str, Any]:
                 "columns": columns,
                 "rows": []
                 if name in ("meta", "session", "event")
-                else [[row[place] for place in kept] for row in rows],
+                else [
+                    [row[place] for place in kept]
+                    for row in rows
+                    if not any(str(each).startswith("instrument:") for each in row)
+                ],
             }
     return found
 
