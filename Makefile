@@ -94,7 +94,7 @@ check-rust:
 # Three speeds: what each change runs, what each push runs beside it, and the long forms (soak).
 SHORT_SYSTEM := $(patsubst %,tests/system/test_%.py,run_command collect interrupting stream_command optional_parts)
 check-python: setup
-	$(BIN)/pytest -n 2 -m 'not soak and not alone' tests/unit tests/property tests/golden tests/kinds $(SHORT_SYSTEM)
+	$(BIN)/pytest -n 2 --dist worksteal -m 'not soak and not alone' tests/unit tests/property tests/golden tests/kinds $(SHORT_SYSTEM)
 
 test: lint check-rust check-python
 
