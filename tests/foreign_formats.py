@@ -248,6 +248,12 @@ SHORT: dict[str, bytes] = {
     "                        thrpt:  [979.17 Kelem/s 1.1540 Melem/s 1.4509 Melem/s]\n"
     "a long name\n                        time:   [1.0000 µs 2.0000 µs 3.0000 µs]\n".encode(),
     "libtest-bench-text": b"running 2 tests\ntest a::b     ... bench:   1,234,567.25 ns/iter (+/- 2,358) = 9768 MB/s\ntest c ... FAILED\n",
+    "divan-text": "Timer precision: 18 ns\n"
+    "a        fastest       │ slowest       │ median        │ mean          │ samples │ iters\n"
+    "├─ b     12.19 ns      │ 24.47 ns      │ 12.48 ns      │ 12.59 ns      │ 100     │ 25600\n"
+    "╰─ c                   │               │               │               │         │\n"
+    "   ╰─ 8  16.59 ns      │ 55.81 ns      │ 17.89 ns      │ 18.72 ns      │ 100     │ 6400\n"
+    "         481.9 MB/s    │ 143.3 MB/s    │ 447 MB/s      │ 427.2 MB/s    │         │\n".encode(),
     "asv-console": "· Running 2 total benchmarks\n[ 50.00%] ··· b.time_x        11.1±0.01μs\n[ 75.00%] ··· b.time_y   failed\n".encode(),
     "catch2-xml": b'<?xml version="1.0" encoding="UTF-8"?>\n<Catch name="c"><Group name="c"><TestCase name="s" filename="c.cc" line="7">'
     b'<BenchmarkResults name="sum 100" samples="20" resamples="100" iterations="207" clockResolution="57.2" estimatedDuration="1.1e+06">'
@@ -361,7 +367,13 @@ TOGETHER = {
         *("perf-stat-csv", "fio-terse"),
     ),
     "tables of anybody": ("csv-long", "csv-wide", "csv-summary"),
-    "texts of benchmarks": ("go-bench-text", "criterion-text", "libtest-bench-text", "asv-console"),
+    "texts of benchmarks": (
+        "go-bench-text",
+        "criterion-text",
+        "divan-text",
+        "libtest-bench-text",
+        "asv-console",
+    ),
     "texts of load": (
         *("wrk-text", "wrk2-text", "hey-text", "oha-text", "ab-text", "sysbench-text", "ycsb-text"),
         "gnu-time-v",

@@ -39,6 +39,7 @@ MODULES = (
     "fct",
     "benchmark_dotnet",
     "criterion",
+    "divan",
     "asv",
     "catch2",
     "junit",

@@ -1,6 +1,7 @@
 """Run suites of benchmarks, and keep what their harnesses write: `python tests/golden/formats/make_harnesses.py`.
 
-Needs an environment with pytest and pytest-benchmark, and g++ with libbenchmark-dev and catch2 of Debian 12.
+Needs an environment with pytest and pytest-benchmark, and g++ with libbenchmark-dev and catch2 of Debian 12; for divan, cargo and
+the registry.
 """
 
 import subprocess
@@ -62,6 +63,74 @@ TEST_CASE("a failed check") {
 """
 
 
+CRATE = """\
+[package]
+name = "sums"
+version = "0.1.0"
+edition = "2021"
+
+[dev-dependencies]
+divan = "0.1"
+
+[[bench]]
+name = "sums"
+harness = false
+"""
+LIBRARY = "pub fn sum(n: u64) -> u64 { (0..n).fold(0, |a, b| a ^ b.wrapping_mul(31)) }\n"
+SUMS = """\
+use divan::{black_box, counter::BytesCount, AllocProfiler, Bencher};
+
+#[global_allocator]
+static ALLOC: AllocProfiler = AllocProfiler::system();
+
+fn main() {
+    divan::main();
+}
+
+#[divan::bench]
+fn plain() -> u64 {
+    sums::sum(black_box(100))
+}
+
+#[divan::bench(args = [1, 100, 1000])]
+fn sum(n: u64) -> u64 {
+    sums::sum(black_box(n))
+}
+
+#[divan::bench(consts = [8, 4096])]
+fn fill<const N: usize>(bencher: Bencher) {
+    bencher.counter(BytesCount::new(N)).bench(|| vec![black_box(1u8); N]);
+}
+
+mod grouped {
+    #[divan::bench(threads = [1, 2])]
+    fn threaded() -> u64 {
+        sums::sum(divan::black_box(50))
+    }
+
+    #[divan::bench(ignore)]
+    fn ignored() {}
+
+    #[divan::bench(types = [Vec<u8>, String])]
+    fn made<T: Default>() -> T {
+        T::default()
+    }
+}
+"""
+
+
+def make_divan():
+    """Make the fixture of divan: groups, arguments, throughput, allocations, threads, and one that is ignored."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in (("Cargo.toml", CRATE), ("src/lib.rs", LIBRARY), ("benches/sums.rs", SUMS)):
+            Path(folder, name).parent.mkdir(exist_ok=True)
+            Path(folder, name).write_text(text)
+        path = DATA / "divan/sums.txt"
+        path.parent.mkdir(exist_ok=True)
+        with path.open("wb") as file:
+            subprocess.run(["cargo", "bench", "--bench", "sums"], cwd=folder, stdout=file, check=True)
+
+
 def make_google():
     """Make the fixture of Google Benchmark, of which one benchmark fails."""
     with tempfile.TemporaryDirectory() as folder:
@@ -90,6 +159,7 @@ def make_catch2():
 
 def make():
     """Make all fixtures; one test fails after it was measured."""
+    make_divan()
     make_google()
     make_catch2()
     with tempfile.TemporaryDirectory() as folder:

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from trialwise.readers.content import read_content
+from trialwise.readers.content import Content, read_content
 from trialwise.readers.register import recognised
 
 DATA = Path(__file__).parent / "data"
@@ -74,3 +74,39 @@ def test_benchmarks_of_catch2_are_summaries_and_a_failed_check_is_named():
             [float(mean.get(name, "")) * 1e-9 for name in ("lowerBound", "upperBound")]
         )
     assert "a check failed beside what was measured, in a failed check" in [note.text for note in found.notes]
+
+
+def test_the_tree_of_divan_gives_names_and_the_lines_below_a_time_are_of_the_same_benchmark():
+    """The medians are those that the file shows, in nanoseconds, and decimal units of bytes."""
+    rows = read("divan/sums.txt").rows
+    found = {(*row.treatment.values(), row.metric): row for row in rows}
+    times = {key[0]: row.value for key, row in found.items() if row.metric == "time"}
+    assert times["sums::plain"] == pytest.approx(12.48e-9)
+    assert times["sums::sum::1000"] == pytest.approx(136.7e-9)
+    assert times["sums::grouped::made::Vec<u8>"] == pytest.approx(0.445e-9)
+    assert "sums::grouped::ignored" not in times
+    assert found["sums::grouped::threaded", "2", "time"].value == pytest.approx(6.606e-9)
+    beside = {row.metric: row for row in rows if row.treatment["benchmark"] == "sums::fill::4096"}
+    assert {name: row.value for name, row in beside.items()} == pytest.approx(
+        {
+            "time": 42.69e-9,
+            "throughput": 95.94e9,
+            "max alloc": 1,
+            "max alloc bytes": 4096,
+            "alloc": 1,
+            "alloc bytes": 4096,
+        }
+    )
+    assert beside["time"].summary is not None
+    assert (beside["time"].summary.n, beside["throughput"].better) == (100, "higher")
+    assert {row.status for row in rows} == {"aggregated"}
+
+
+def test_a_table_of_divan_that_was_cut_says_so():
+    content = read_content(DATA / "divan/sums.txt")
+    cut = Content(content.path, content.data[: content.data.index(b"95.94")])
+    reader = recognised(cut)
+    assert reader is not None
+    found = reader.reading(cut)
+    assert found.rows[-1].treatment == {"benchmark": "sums::fill::4096"}
+    assert "partial" in {note.code for note in found.notes}
