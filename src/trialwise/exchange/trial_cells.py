@@ -76,12 +76,7 @@ class Names:
 
     def written(self) -> pl.Expr:
         """Return the names as text."""
-        own = (
-            _alone(self.texts.written())
-            if isinstance(self.texts, Names)
-            else pl.Series(self.texts, dtype=pl.String)
-        )
-        text = _each(own, self.which)
+        text = _each(self._own(), self.which)
         if self.numbers is None:
             return text
         numbers = pl.lit(pl.Series(self.numbers))
@@ -90,7 +85,13 @@ class Names:
 
     def few(self) -> pl.Expr:
         """Return names without numbers as text of which each is kept once."""
-        return _each(pl.Series(self.texts, dtype=pl.String).cast(pl.Categorical), self.which)
+        return _each(self._own().cast(pl.Categorical), self.which)
+
+    def _own(self) -> pl.Series:
+        """Return each name once."""
+        if isinstance(self.texts, Names):
+            return _alone(self.texts.written())
+        return pl.Series(self.texts, dtype=pl.String)
 
     @property
     def key(self) -> Hashable:

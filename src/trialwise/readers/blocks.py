@@ -75,7 +75,7 @@ class Block(Sequence[Row]):
     treatments: tuple[Mapping[str, str], ...]
     treatment: Indices
     values: Floats
-    numbers: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.integer[Any]]
     where: tuple[str, str]
     process: tuple[str, str] = ("", "")
     units: tuple[Mapping[str, str], ...] = ({},)

@@ -50,7 +50,7 @@ def test_the_page_of_schemes_has_all_keys_placeholders_and_names():
     sections = {reading.SchemeDocument.__name__, *json_schema("scheme")["$defs"]}
     assert set(re.findall(r"<!-- keys of (\w+) -->\n- `", page)) == sections
     for name in (*reading.PLACEHOLDERS, "amount"):
-        assert f"| `{{{name}}}` |" in page
+        assert f"\n- `{{{name}}}`: " in page
     for name in scheme_files():
         assert f"`{name}`" in page
 
