@@ -36,6 +36,7 @@ from suite_recipes import SUITES, planted_name
 from suite_trials import KINDS, identical, suite
 from trialwise import study
 from trialwise.analysis.versions.suites import SuitePlan, confirmed, reach_of, rounds_of, screened
+from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Extent
 
 RESULT = Path(__file__).parent / "results" / "suites.json"
@@ -104,7 +105,10 @@ def keep_values(directory: Path, path: Path) -> None:
     path.parent.mkdir(exist_ok=True)
     number = pl.col("round").str.split(".").list.last().cast(pl.Int64)
     version = pl.col("treatment").str.split("=").list.last()
-    table = study.trial_set(directory).table
+    try:
+        table = study.trial_set(directory).table
+    except AnalysisError:  # the budget ended before the first trial did
+        return
     table.select(number.alias("round"), version.alias("version"), "metric", "value").write_parquet(path)
 
 
@@ -237,10 +241,11 @@ def main() -> None:
     """Run what is missing, or write the rates."""
     name, folder = sys.argv[1], Path(sys.argv[-1]).resolve()
     if name == "figures":
+        before = {row["suite"]: row for row in json.loads(RESULT.read_text())["rows"]}
         rows = [
-            figures(each, runs)
+            figures(each, runs) if (runs := kept(folder, each)) else before[each]
             for each in (*SUITES, "simulated", "drawn", "drawn-planted")
-            if (runs := kept(folder, each))
+            if kept(folder, each) or each in before
         ]
         machine = {"processor": processor(), "cpus": os.cpu_count()}
         RESULT.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
