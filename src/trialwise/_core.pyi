@@ -32,6 +32,7 @@ __all__ = [
     "cut_trace",
     "differences_at",
     "elements",
+    "estimate",
     "expected_flows",
     "features",
     "fluid",
