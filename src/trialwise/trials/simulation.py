@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from trialwise import _core
 from trialwise.errors import PlanError, TrialError
-from trialwise.experiment.engines import ENGINES, parts_text
+from trialwise.experiment.engines import ENGINES
 from trialwise.experiment.model import Experiment, Level, Metric
 from trialwise.experiment.placeholders import BUILT_IN
 from trialwise.experiment.seeds import seed_of
@@ -356,15 +356,14 @@ def _sampling(
     return lambda fabric, _: Sampling(trial.sampling, switch_ports(fabric))
 
 
-def _engine(trial: SimulationTrial, totals: Mapping[str, int] | None = None) -> tuple[str, ...]:
+def _engine(trial: SimulationTrial) -> tuple[str, ...]:
     """Say which ns-3 simulated a trial, or that it is an estimate; nothing for our own simulator."""
     if engine_of(trial) == "ns3":
         return (f"ns-3 {ns3_installation().version} of {ns3_installation().python}",)
     if not ENGINES[trial.engine].estimate:
         return ()
     every = f", rates every {trial.rate_interval:g} s" if trial.rate_interval else ""
-    found = "" if totals is None or "parts" not in totals else f", {parts_text(trial.engine, totals)}"
-    return (f"an estimate by engine {trial.engine}{every}{found}",)
+    return (f"an estimate by engine {trial.engine}{every}",)
 
 
 def _outcome(task: Task, trial: SimulationTrial, found: Simulated, started: float) -> TrialOutcome:
@@ -387,5 +386,5 @@ def _outcome(task: Task, trial: SimulationTrial, found: Simulated, started: floa
         reason=problem,
         samples=samples | counted(found) | weights_kept(found.weights),
         record=("flows", flow_records(found)) if trial.records == "keep" else None,
-        remarks=(*_engine(trial, found.result.totals), *([] if problem else missing)),
+        remarks=(*_engine(trial), *([] if problem else missing)),
     )

@@ -78,6 +78,8 @@ def test_an_experiment_runs_and_everything_says_that_it_is_an_estimate(tmp_path:
     for name in PARTS:
         said = f'trials with engine = "{name}": numbers are estimates by packets of'
         assert any(note.startswith(said) for note in analysis.notes)
+    remarks = [note for note in analysis.notes if "an estimate by engine" in note]
+    assert len(remarks) == len(PARTS), "trials of one engine say the same, however many parts they had"
     packed = [pl.read_parquet(path) for path in sorted((tmp_path / "results" / "samples").glob("*flows*"))]
     assert len(packed) == 9
     # Every trial of a round has the same flows.
