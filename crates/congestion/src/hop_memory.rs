@@ -1,7 +1,9 @@
 //! The telemetry of the last packet, with which that of the next one is compared.
 
 use crate::HopRecord;
-use crate::laws::hpcc::MAXIMUM_HOPS;
+
+/// Most hops that a packet carries records of.
+pub const MAXIMUM_HOPS: usize = 5;
 
 /// The records of the last packet, first switch first.
 #[derive(Clone, Debug, Default)]

@@ -63,6 +63,7 @@ pub use event::{
     Acknowledgement, Backlog, HopRecord, Loss, PacketOutcome, PacketReport, RateSample, Sent, Timeout,
 };
 pub use fidelity::Fidelity;
+pub use hop_memory::MAXIMUM_HOPS;
 pub use laws::allegro::AllegroSettings;
 pub use laws::aurora::AuroraSettings;
 pub use laws::bbr3::Bbr3Settings;
@@ -73,7 +74,7 @@ pub use laws::dcqcn::DcqcnSettings;
 pub use laws::dctcp::DctcpSettings;
 pub use laws::fixed_rate::FixedRateSettings;
 pub use laws::gcc::{GccConstants, GccSettings};
-pub use laws::hpcc::{HpccSettings, MAXIMUM_HOPS};
+pub use laws::hpcc::HpccSettings;
 pub use laws::indigo::IndigoSettings;
 pub use laws::ledbat::LedbatSettings;
 pub use laws::newreno::NewRenoSettings;

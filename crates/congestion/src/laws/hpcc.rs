@@ -12,8 +12,6 @@ use crate::{
 };
 
 const NAME: &str = "hpcc";
-/// Most hops that a packet carries records of.
-pub const MAXIMUM_HOPS: usize = 5;
 /// The clock in the records of the reference simulator wraps after 2^24 ns.
 const CLOCK_WRAP: u64 = 1 << 24;
 
