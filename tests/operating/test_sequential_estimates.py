@@ -176,8 +176,16 @@ def test_guarded_intervals_hold(n, repetitions):
 
 
 @of_residuals
-def test_an_interval_that_is_too_short_comes_with_a_warning(repetitions):
-    missed = [one for one in controlled(200, 0.02, 1, repetitions) if not one.low <= FLUID + 0.02 <= one.high]
-    warned = np.mean([any("one trial makes" in text for text in one.warnings) for one in missed])
-    LOG.info("rare spikes: %.3f missed, %.3f of these warned", len(missed) / repetitions, warned)
-    assert warned >= 0.75
+def test_an_interval_that_is_too_short_comes_with_a_warning_or_is_not_used(repetitions):
+    """Where all spikes are missing nothing can be known; where one trial makes over half of the rest, the plain interval is used."""
+    true = FLUID + 0.02
+    found = list(controlled(200, 0.02, 1, repetitions))
+    short = [one for one in found if not one.controlled.low <= true <= one.controlled.high]
+    said = ("one trial makes", "rests on one trial")
+    told = np.mean([any(words in text for text in one.warnings for words in said) for one in short])
+    missed = np.mean([not one.low <= true <= one.high for one in found])
+    LOG.info(
+        "rare spikes: %.3f too short, %.3f of these told, %.3f missed", len(short) / repetitions, told, missed
+    )
+    assert told >= 0.75
+    assert missed <= 0.75 * len(short) / repetitions

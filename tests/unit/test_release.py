@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -97,3 +98,18 @@ def test_a_wheel_for_a_newer_linux_is_refused(tmp_path: Path) -> None:
 
 def test_the_version_is_the_same_everywhere() -> None:
     assert len(set(release.versions().values())) == 1
+
+
+def test_every_lock_file_has_the_version_of_our_crates() -> None:
+    """Crates outside of the workspace lock ours by their versions, and are built with --locked."""
+    root = Path(release.__file__).parents[1]
+    ours = {each["name"]: each["version"] for each in packages(root / "Cargo.lock")}
+    for path in ("examples/measurement-streams/rust", "fuzz", "tests/second/rtc-interceptor"):
+        locked = {each["name"]: each["version"] for each in packages(root / path / "Cargo.lock")}
+        both = {name for name in locked.keys() & ours.keys() if name.startswith("trialwise-")}
+        assert both
+        assert {name: locked[name] for name in both} == {name: ours[name] for name in both}, path
+
+
+def packages(path: Path) -> list[dict[str, str]]:
+    return tomllib.loads(path.read_text())["package"]
