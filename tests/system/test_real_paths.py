@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,9 +33,13 @@ def real(tmp_path):
 def test_the_joined_log_is_that_of_the_emulator_packet_by_packet(real):
     flows = 'flows = [{ scheme = "cubic" }, { scheme = "udp-cubic", direction = "downlink" }]'
     real.write(trial=flows)
-    done = real.run_inside(
-        "--rate", "10Mbit/s", "--delay", "10ms", "--loss", "1%", "--queue", "droptail:packets=50"
-    )
+    for _ in range(3):  # a kernel that is kept waiting repeats acknowledgements: the trial is then refused
+        done = real.run_inside(
+            "--rate", "10Mbit/s", "--delay", "10ms", "--loss", "1%", "--queue", "droptail:packets=50"
+        )
+        if "look like others" not in done.stdout + done.stderr:
+            break
+        shutil.rmtree(real.results)
     assert done.returncode == 0, done.stdout + done.stderr
     log = read_packet_log(real.log, {5201: 1, 5202: 2})
     assert log.where(log.flow > 0).dropped.sum() > 10
