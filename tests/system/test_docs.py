@@ -60,7 +60,7 @@ MARKED = [pytest.param(page, marks=marks(page)) for page in PAGES]
 
 def commands(block: str) -> Iterator[tuple[str, int, list[str]]]:
     """The commands of a console block, with their exit codes and what they are said to print."""
-    unfolded = re.sub(r"\s*\n\s*↳ ", FOLD, re.sub(r" *\\\n\s*", " ", block))
+    unfolded = re.sub(r"\s*\n\s*↳ ", FOLD, re.sub(r" *(?<!\\)\\\n\s*", " ", block))
     for part in re.split(r"^\$ ", unfolded, flags=re.MULTILINE)[1:]:
         command, *shown = part.rstrip("\n").split("\n")
         code = re.search(r"# exits with (\d+)$", command)
@@ -130,6 +130,8 @@ def test_a_page_that_says_something_else_fails():
         ("a --b  # exits with 1", 1, ["  one↳two"])
     ]
     assert_shown(["one …", "three"], "one 1\ntwo\nthree\n")
+    # LaTeX ends its lines with two.
+    assert [*commands("$ a\n1 \\\\\n2 \\\\\n")] == [("a", 0, ["1 \\\\", "2 \\\\"])]
     assert_shown(["one↳two …"], "one   two 3\n")
     with pytest.raises(AssertionError, match="is not in"):
         assert_shown(["one↳two"], "onetwo\n")
