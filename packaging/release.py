@@ -27,6 +27,8 @@ PLACES = {
     "CITATION.cff": r"(?m)^version: (.+)$",
 }
 """Where the version stands, with the pattern of its line. Cargo.lock follows from Cargo.toml."""
+LOCKED_APART = ("examples/measurement-streams/rust", "fuzz", "tests/second/rtc-interceptor")
+"""Crates outside of the workspace, which lock ours by their versions and are built with --locked."""
 HEADINGS = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
 MAX_WHEEL_BYTES = 60_000_000
 NEWEST_GLIBC = 28
@@ -63,6 +65,21 @@ def prepare(version: str) -> Iterator[str]:
         changelog.read_text().replace("## Unreleased\n", f"## Unreleased\n\n## {version} – {today}\n", 1)
     )
     ran("cargo", "update", "--workspace", "--offline")
+    for path in (ROOT / folder / "Cargo.lock" for folder in LOCKED_APART):
+        path.write_text(relocked(path.read_text(), ours(), version))
+
+
+def ours() -> set[str]:
+    """Return the names of the crates of the workspace."""
+    packages = tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]
+    return {each["name"] for each in packages if each["name"].startswith("trialwise-")}
+
+
+def relocked(text: str, names: set[str], version: str) -> str:
+    """Return a lock file with this version of these crates."""
+    entry = r'name = "([^"]+)"\nversion = "[^"]+"'
+    new = 'name = "{}"\nversion = "{}"'
+    return re.sub(entry, lambda found: new.format(found[1], version) if found[1] in names else found[0], text)
 
 
 def check(version: str) -> Iterator[str]:

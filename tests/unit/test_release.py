@@ -104,7 +104,7 @@ def test_every_lock_file_has_the_version_of_our_crates() -> None:
     """Crates outside of the workspace lock ours by their versions, and are built with --locked."""
     root = Path(release.__file__).parents[1]
     ours = {each["name"]: each["version"] for each in packages(root / "Cargo.lock")}
-    for path in ("examples/measurement-streams/rust", "fuzz", "tests/second/rtc-interceptor"):
+    for path in release.LOCKED_APART:
         locked = {each["name"]: each["version"] for each in packages(root / path / "Cargo.lock")}
         both = {name for name in locked.keys() & ours.keys() if name.startswith("trialwise-")}
         assert both
@@ -113,3 +113,12 @@ def test_every_lock_file_has_the_version_of_our_crates() -> None:
 
 def packages(path: Path) -> list[dict[str, str]]:
     return tomllib.loads(path.read_text())["package"]
+
+
+def test_only_our_crates_are_locked_anew() -> None:
+    lock = 'name = "{}"\nversion = "0.1.0"\n\nname = "serde"\nversion = "0.1.0"\n'.format
+    new = release.relocked(lock("trialwise-units"), release.ours(), "9.8.7")
+    assert new == lock("trialwise-units").replace("0.1.0", "9.8.7", 1)
+    assert release.relocked(lock("trialwise-elsewhere"), release.ours(), "9.8.7") == lock(
+        "trialwise-elsewhere"
+    )
