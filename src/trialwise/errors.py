@@ -80,14 +80,15 @@ def not_written(
     hint
         What to try.
     """
-    reason = DISK_IS_FULL if has_no_room(str(place)) else reason_of(error)
+    folder = os.path.dirname(str(place)) or "."  # noqa: PTH120 importing pathlib takes longer
+    reason = DISK_IS_FULL if has_no_room(folder) else reason_of(error)
     return kind(f"{place}: cannot be written: {reason}", hint=hint)
 
 
-def has_no_room(place: str) -> bool:
-    """Return True if there is no room beside this file: a library's error does not always say that the disk is full."""
+def has_no_room(folder: str) -> bool:
+    """Return True if there is no room in this folder: the error of a library or program does not always say that the disk is full."""
     try:
-        return os.statvfs(os.path.dirname(place) or ".").f_bavail == 0  # noqa: PTH120 importing pathlib takes longer
+        return os.statvfs(folder).f_bavail == 0
     except OSError:
         return False
 

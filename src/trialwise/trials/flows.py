@@ -181,7 +181,7 @@ class RunningFlow:
             return f"; something else listens on port {self.plan.port}"
         if b"ddress already in use" in (ended.errors if ended else b"") + program.printed():
             return "; does its command use {port}? Each flow has one of its own"
-        if has_no_room(str(self._directory / "any")):
+        if has_no_room(str(self._directory)):
             return f": {DISK_IS_FULL} in {self._directory}; {MAKE_ROOM}"
         return ""
 
