@@ -12,12 +12,13 @@ import polars as pl
 from trialwise import statistics as st
 from trialwise.analysis.comparison.comparing import CompareOptions, pair_of
 from trialwise.analysis.comparison.sides import treatment_name
-from trialwise.analysis.nesting import count_of, treatment_means
-from trialwise.analysis.treatment_means import TreatmentMean
+from trialwise.analysis.nesting import count_in, treatment_values
+from trialwise.analysis.treatment_means import interval_of
 from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet, by_subject, by_treatment
+from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Better, Extent
-from trialwise.readers.blocks import Block, parts
+from trialwise.readers.blocks import Block, first_of, parts
 from trialwise.readers.blocks import failed as failed_rows
 from trialwise.readers.codes import CODES
 from trialwise.readers.gathering import Group
@@ -233,9 +234,9 @@ def _metric(
     whole = trials.table if list(trials.metrics) == [facts.name] else trials.of(facts.name)
     parts = by_treatment(whole)
     own = {treatment: parts.get(treatment, whole.clear()) for treatment in trials.treatments}
-    means = {each.treatment: each for each in treatment_means(whole)}
+    _, values = treatment_values(whole)
     measured = tuple(
-        _measured(names[treatment], means.get(treatment), failed.get(treatment, 0))
+        _measured(names[treatment], values.get(treatment), failed.get(treatment, 0))
         for treatment, table in own.items()
         if not table.is_empty() or treatment in failed
     )
@@ -283,12 +284,12 @@ def _lost(tables: Mapping[str, pl.DataFrame], lost: Mapping[str, str]) -> str:
     return f"{whose}{reason}" + (f" (and {len(lost) - 1} more without a value)" if len(lost) > 1 else "")
 
 
-def _measured(name: str, found: TreatmentMean | None, failed: int) -> Measured:
-    if found is None:
+def _measured(name: str, values: Array | None, failed: int) -> Measured:
+    if values is None:
         return Measured(name, 0, failed, None)
-    interval = found.interval
+    interval = interval_of(values)
     bounds = (None, None) if interval is None else (interval.low, interval.high)
-    return Measured(name, found.n, failed, found.mean, *bounds)
+    return Measured(name, len(values), failed, float(np.mean(values)), *bounds)
 
 
 def _answer(
@@ -333,7 +334,7 @@ def _method(method: str, pairs: int) -> str:
 
 def _units(table: pl.DataFrame) -> int:
     """Count processes: values of one process say nothing about the next."""
-    return count_of(table["process"])
+    return count_in(table, "process")
 
 
 def _mean(table: pl.DataFrame) -> float | None:
@@ -372,7 +373,7 @@ def _order(group: Group) -> tuple[str, list[str]]:
 
 
 def _ran(group: Group) -> pl.DataFrame:
-    """Return the treatment, start and order of each trial that finished, from the rows of one metric."""
+    """Return the treatment, start and order of each trial that finished, from the rows of one metric; some, where none has either."""
     metric = next(reading.rows[0].metric for reading in group.readings if reading.rows)
     schema = {"treatment": pl.Categorical, "start": pl.Float64, "order": pl.Float64}
     rows = [
@@ -394,6 +395,9 @@ def _ran_in(block: Block) -> pl.DataFrame:
     finished = np.delete(np.arange(len(block)), list(block.reasons)) if block.reasons else slice(None)
     names = pl.Series([str(each) for each in block.treatments], dtype=pl.Categorical)
     unknown = pl.lit(None, pl.Float64)
+    if block.starts is None and block.orders is None:
+        ran = block.treatment[finished]
+        return pl.select(treatment=names.gather(ran[first_of(ran)]), start=unknown, order=unknown)
     return pl.select(
         treatment=names.gather(block.treatment[finished]),
         start=unknown if block.starts is None else pl.Series(block.starts[finished]).fill_nan(None),

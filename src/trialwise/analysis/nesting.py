@@ -15,7 +15,7 @@ import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.treatment_means import TreatmentMean, treatment_mean
-from trialwise.analysis.trial_set import LEVELS, PRINTED, Level, by_treatment, summary_of
+from trialwise.analysis.trial_set import LEVELS, PRINTED, Level, by_treatment, only, summary_of
 from trialwise.arrays import Array
 from trialwise.numbers import counted
 
@@ -76,7 +76,7 @@ def units(a: pl.DataFrame, b: pl.DataFrame, level: Level | None = None) -> Units
     level
         The level to use instead of the highest that varies; levels above it are then treated as fixed.
     """
-    counts: dict[Level, tuple[int, int]] = {name: (count_of(a[name]), count_of(b[name])) for name in LEVELS}
+    counts: dict[Level, tuple[int, int]] = {name: (count_in(a, name), count_in(b, name)) for name in LEVELS}
     chosen = level or highest_that_varies(pl.concat([a.select(LEVELS), b.select(LEVELS)]))
     means_a, means_b = nested_means(a, chosen), nested_means(b, chosen)
     # Units on one side only carry no information on a difference within units.
@@ -110,10 +110,14 @@ def _overlap(a: pl.Series, b: pl.Series) -> bool:
 
 def highest_that_varies(trials: pl.DataFrame) -> Level:
     """Return the highest level that varies among these trials, or trial, the usual name, if each of its units has one trial."""
-    numbers: dict[Level, int] = {name: count_of(trials[name]) for name in LEVELS}
-    varying: list[Level] = [name for name in LEVELS if numbers[name] > 1]
+    return _highest_of(counts_in(trials))
+
+
+def _highest_of(counts: Mapping[Level, int]) -> Level:
+    """Return the highest level that varies, by the number of units at each."""
+    varying: list[Level] = [name for name in LEVELS if counts[name] > 1]
     lowest: Level = "trial"
-    return varying[0] if varying and numbers[varying[0]] < numbers[lowest] else lowest
+    return varying[0] if varying and counts[varying[0]] < counts[lowest] else lowest
 
 
 def units_of(trials: pl.DataFrame, level: Level) -> dict[str, dict[str, float]]:
@@ -127,15 +131,18 @@ def _means(side: pl.DataFrame, level: Level) -> dict[str, float]:
     return dict(zip(table[level].to_list(), table["value"].to_list(), strict=True))
 
 
-def nested_means(trials: pl.DataFrame, level: Level, within: Sequence[str] = ()) -> pl.DataFrame:
+def nested_means(
+    trials: pl.DataFrame, level: Level, within: Sequence[str] = (), counts: Mapping[Level, int] | None = None
+) -> pl.DataFrame:
     """Return a row for each unit of a level and combination of the columns `within`, with its mean as `value`.
 
-    The mean is over the means of the units of the next lower level, and so on.
+    The mean is over the means of the units of the next lower level, and so on. `counts` are those of `counts_in`, if they are known.
     """
     below = LEVELS[LEVELS.index(level) :]
     for place in range(len(below) - 1, -1, -1):
         keys = [*within, *below[: place + 1]]
-        if count_of(trials[below[place]]) == trials.height:
+        count = counts[below[place]] if counts is not None else count_in(trials, below[place])
+        if count == trials.height:
             trials = trials.select(*keys, pl.col("value").cast(pl.Float64))
             continue
         trials = _grouped_means(trials, keys)
@@ -144,10 +151,20 @@ def nested_means(trials: pl.DataFrame, level: Level, within: Sequence[str] = ())
 
 def _grouped_means(trials: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Return the mean value for each combination of keys; those that are the same in all rows take no part in the search for them."""
-    varying = [key for key in keys if not _is_constant(trials[key])] or keys[-1:]
+    varying = [key for key in keys if only(trials, key) is None] or keys[-1:]
     firsts = [pl.col(key).first() for key in keys if key not in varying]
     means = trials.group_by(varying, maintain_order=True).agg(*firsts, pl.col("value").mean())
     return means.select(*keys, "value")
+
+
+def counts_in(trials: pl.DataFrame) -> dict[Level, int]:
+    """Count the units of each level."""
+    return {name: count_in(trials, name) for name in LEVELS}
+
+
+def count_in(trials: pl.DataFrame, level: Level) -> int:
+    """Count the units of a level, as `count_of` does, without spreading a column over its rows that is kept as one name."""
+    return min(trials.height, 1) if only(trials, level) is not None else count_of(trials[level])
 
 
 def count_of(names: pl.Series) -> int:
@@ -184,22 +201,28 @@ def _is_rising(names: pl.Series) -> bool:
 
 
 def _is_constant(names: pl.Series) -> bool:
-    return not names.null_count() and cast("Any", names.min()) == names.max()
+    if names.is_empty() or names.null_count():
+        return not names.null_count()
+    return names[0] == names[-1] and cast("Any", names.min()) == names.max()
 
 
 def treatment_means(table: pl.DataFrame) -> list[TreatmentMean]:
-    """Return the means of the treatments in the trials of one metric, at the highest level that varies.
+    """Return the means of the treatments in the trials of one metric, with their medians, at the highest level that varies."""
+    level, values = treatment_values(table)
+    return [treatment_mean(treatment, own, level) for treatment, own in values.items()]
+
+
+def treatment_values(table: pl.DataFrame) -> tuple[Level, dict[str, Array]]:
+    """Return the values of each treatment in the trials of one metric, and their level, the highest that varies.
 
     Values of one process are one value.
     """
-    chosen = highest_that_varies(table.select(LEVELS))
+    counts = counts_in(table)
+    chosen = _highest_of(counts)
     level: Level = "process" if chosen == "trial" else chosen
-    values = nested_means(table, level, ["treatment"]).select("treatment", "value")
-    told: Level = "trial" if chosen == "trial" and count_of(table["process"]) == table.height else level
-    return [
-        treatment_mean(treatment, own["value"].to_numpy(), told)
-        for treatment, own in by_treatment(values).items()
-    ]
+    values = nested_means(table, level, ["treatment"], counts).select("treatment", "value")
+    told: Level = "trial" if chosen == "trial" and counts["process"] == table.height else level
+    return told, {name: own["value"].to_numpy() for name, own in by_treatment(values).items()}
 
 
 def _refusal(level: Level, a: int, b: int, *, paired: bool) -> str:

@@ -37,7 +37,7 @@ def treatment_mean(
     treatment: str, values: Sequence[float] | Array, level: str = "trial", series: str = ""
 ) -> TreatmentMean:
     """Return the mean and median of independent values, at least one, of a treatment."""
-    n, few = len(values), len(values) < 2
+    n = len(values)
     one = f"no interval from one {level}: it says nothing about the next; measure at least two"
     return TreatmentMean(
         treatment=treatment,
@@ -45,8 +45,13 @@ def treatment_mean(
         n=n,
         level=level,
         mean=float(np.mean(values)),
-        interval=None if few else st.mean_interval(values, confidence=CONFIDENCE),
+        interval=interval_of(values),
         median=float(np.median(values)),
         median_interval=st.percentile_interval(values, 50, CONFIDENCE),
-        reason=one if few else "",
+        reason=one if n < 2 else "",
     )
+
+
+def interval_of(values: Sequence[float] | Array) -> st.MeanInterval | None:
+    """Return the interval of the mean of independent values; None of less than two."""
+    return None if len(values) < 2 else st.mean_interval(values, confidence=CONFIDENCE)

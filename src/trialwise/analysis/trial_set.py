@@ -147,6 +147,21 @@ class TrialSet:
         return own if treatment is None else own.filter(pl.col("treatment") == treatment)
 
 
+def only(table: pl.DataFrame, name: str) -> tuple[object] | None:
+    """Return what a column has in every row, if that is one and the same, also if it is missing everywhere; else None.
+
+    A column that is kept as one value is not spread over its rows, as `table[name]` does.
+    """
+    column = pl.col(name).to_physical()
+    first, last = table.select(first=column.first(), last=column.last()).row(0)
+    if first != last or table.is_empty():
+        return None
+    missing, low, high = table.select(missing=column.null_count(), low=column.min(), high=column.max()).row(0)
+    if missing not in (0, table.height) or low != high:
+        return None
+    return (table.select(pl.col(name).first()).item(),)
+
+
 def by_treatment(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Return the rows of each treatment, in the order of the first; they need no copy where those of each follow each other."""
     names = table["treatment"]

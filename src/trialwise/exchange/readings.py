@@ -14,7 +14,7 @@ from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.environments import facts_of
 from trialwise.analysis.trial_set import Boot, MetricFacts, TrialSet
 from trialwise.exchange.trial_cells import Cells, Floats, Names, Place, Trials
-from trialwise.readers.blocks import Block, Ragged, kinds, parts, treatments
+from trialwise.readers.blocks import Block, Ragged, first_of, kinds, parts, treatments
 from trialwise.readers.records import Reading, Row
 from trialwise.readers.units import short_unit
 
@@ -126,8 +126,8 @@ def _add_block(cells: Cells, block: Block, metric: str, reading: Reading) -> Non
     cells.metrics.setdefault(metric, _facts(metric, block))
     treatment = block.treatment[chosen]
     levels = [reading.levels_of(each) for each in block.treatments]
-    for first in np.sort(np.unique(treatment, return_index=True)[1]):
-        own = levels[treatment[first]]
+    for first in first_of(treatment):
+        own = levels[int(treatment[first])]
         cells.treatments[treatment_name(own)] = own
     if block.samples is not None and not np.isfinite(block.samples.values).all():
         for place in np.flatnonzero(measured).tolist():

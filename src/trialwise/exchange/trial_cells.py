@@ -6,13 +6,13 @@ from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trialwise.analysis.trial_set import LEVELS, SCHEMA, Boot, Level, MetricFacts, TrialSet
+from trialwise.analysis.trial_set import LEVELS, SCHEMA, Boot, Level, MetricFacts, TrialSet, only
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Level as FactorLevel
 
@@ -264,7 +264,7 @@ class Cells:
         AnalysisError
             There is no value.
         """
-        return self._set(notes, map(_frame, self._every()))
+        return self._set(notes, map(_frame, self._every()), self.booted)
 
     def numbered_set(self, notes: Sequence[str], boots: Mapping[str, str]) -> TrialSet:
         """Return what was collected, with the columns of `NUMBERED`, which take a fifth of the memory; `boots` have these names.
@@ -278,15 +278,16 @@ class Cells:
         for boot, name in boots.items():
             known[boot] = known.setdefault(name, len(known))
         numbering = _Numbering(known)
-        found = self._set(notes, map(numbering.frame, self._every()))
-        return replace(found, booted={})
+        return self._set(notes, map(numbering.frame, self._every()), {})
 
     def _every(self) -> Iterator[Trials]:
         if (single := self._single.trials()) is not None:
             yield single
         yield from self._many
 
-    def _set(self, notes: Sequence[str], frames: Iterable[pl.DataFrame]) -> TrialSet:
+    def _set(
+        self, notes: Sequence[str], frames: Iterable[pl.DataFrame], booted: Mapping[str, Boot]
+    ) -> TrialSet:
         found = list(frames)
         if not found:
             why = "; ".join(notes)
@@ -297,7 +298,7 @@ class Cells:
             treatments=self.treatments,
             table=_joined(found),
             notes=(*notes, *self._lost()),
-            booted=self.booted,
+            booted=booted,
         )
 
     def _lost(self) -> Iterator[str]:
@@ -310,18 +311,15 @@ def _joined(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     first, *others = frames
     if not others:
         return first
-    same = [name for name in first.columns if all(_has_only(frame[name], first[name][0]) for frame in frames)]
+    alone = {name: only(first, name) for name in first.columns}
+    same = {
+        name: one[0]
+        for name, one in alone.items()
+        if one is not None and all(only(frame, name) == one for frame in others)
+    }
     varying = pl.concat([frame.drop(same) for frame in frames])
-    constants = (pl.lit(first[name][0], first[name].dtype).alias(name) for name in same)
+    constants = (pl.lit(value, first.schema[name]).alias(name) for name, value in same.items())
     return varying.with_columns(constants).select(first.columns)
-
-
-def _has_only(column: pl.Series, value: object) -> bool:
-    if value is None:
-        return column.null_count() == len(column)
-    if column.null_count() or column[-1] != value:
-        return False
-    return cast("Any", column.min()) == cast("Any", column.max()) == value
 
 
 def _code(known: dict[object, int], key: Hashable) -> int:

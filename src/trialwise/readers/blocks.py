@@ -214,8 +214,10 @@ def with_factors(rows: Sequence[Row], factors: Mapping[str, str]) -> Rows:
 
 def distinct(columns: Sequence[pl.Series], length: int) -> Indices:
     """Number the different combinations of cells of columns in the order of their first row; return the number of each row."""
-    found = np.zeros(length, np.int32)
-    for cells in columns:
+    if not columns:
+        return np.zeros(length, np.int32)
+    found = _in_order(_numbered(columns[0]))
+    for cells in columns[1:]:
         own = _numbered(cells)
         wide = (
             np.int64
@@ -229,15 +231,21 @@ def distinct(columns: Sequence[pl.Series], length: int) -> Indices:
 _MOST_SHORT = np.iinfo(np.int32).max
 
 
-def _in_order(codes: npt.NDArray[np.signedinteger[Any]]) -> Indices:
+def _in_order(codes: npt.NDArray[np.integer[Any]]) -> Indices:
     """Number the different codes, which are not negative, in the order in which they occur first."""
     if int(codes.max(initial=0)) > len(codes):
         codes = np.unique(codes, return_inverse=True)[1]
+    return np.argsort(np.argsort(_firsts(codes))).astype(np.int32)[codes]
+
+
+def _firsts(codes: npt.NDArray[np.integer[Any]]) -> Indices:
+    """Return the first place of each of the codes from 0 on, which are not many more than places; their number where there is none."""
     first = np.full(int(codes.max(initial=0)) + 1, len(codes), np.int32)
-    first[codes[::-1]] = np.arange(
-        len(codes) - 1, -1, -1, dtype=np.int32
-    )  # the last one that is written stays
-    return np.argsort(np.argsort(first)).astype(np.int32)[codes]
+    for end in range(len(codes), 0, -_PART):
+        begin = max(0, end - _PART)
+        # The last one that is written stays.
+        first[codes[begin:end][::-1]] = np.arange(end - 1, begin - 1, -1, dtype=np.int32)
+    return first
 
 
 def _numbered(cells: pl.Series) -> npt.NDArray[np.uint32]:
@@ -248,8 +256,9 @@ def _numbered(cells: pl.Series) -> npt.NDArray[np.uint32]:
 
 
 def first_of(numbers: Indices) -> list[int]:
-    """Return the first row of each number that `distinct` gave."""
-    return np.unique(numbers, return_index=True)[1].tolist()
+    """Return the first row of each number that `distinct` gave, or of some of these rows; in the order of the rows."""
+    found = _firsts(numbers)
+    return np.sort(found[found < len(numbers)]).tolist()
 
 
 def _known(column: Floats | None, place: int) -> float | None:

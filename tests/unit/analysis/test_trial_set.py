@@ -6,7 +6,7 @@ import pytest
 from example_directory import write_example
 from simulation_directory import run_simulation
 from trialwise import study
-from trialwise.analysis.trial_set import LEVELS, read_trial_set
+from trialwise.analysis.trial_set import LEVELS, only, read_trial_set
 from trialwise.errors import AnalysisError
 
 
@@ -69,3 +69,26 @@ def test_the_time_of_a_simulated_trial_is_its_own_since_many_are_claimed_at_once
     took = {row.finished - row.started for row in rows}
     assert len(took) > 10
     assert set(found.table["seconds"].to_list()) <= took
+
+
+@pytest.mark.parametrize(
+    ("cells", "found"),
+    [
+        (["a", "a"], ("a",)),
+        (["a", "b", "a"], None),
+        ([None, None], (None,)),
+        ([None, "a", None], None),
+        (["a", None, "a"], None),
+        ([], None),
+    ],
+)
+def test_a_column_with_one_value_is_told_from_others(cells, found):
+    for kind in (pl.String, pl.Categorical):
+        assert only(pl.DataFrame({"name": pl.Series(cells, dtype=kind)}), "name") == found
+
+
+def test_a_column_that_is_kept_as_one_value_stays_so():
+    table = pl.select(value=pl.Series([1.0, 2.0]), name=pl.lit("a"))
+    before = table.estimated_size()
+    assert only(table, "name") == ("a",)
+    assert table.estimated_size() == before

@@ -96,4 +96,6 @@ def test_combinations_are_numbered_in_the_order_of_their_first_row():
     found = distinct([pl.Series(["b", "a", "b", "b"]), pl.Series([2.0, 1.0, 1.0, 2.0])], 4)
     assert found.tolist() == [0, 1, 2, 0]
     assert first_of(found) == [0, 1, 2]
+    assert first_of(found[[3, 1, 0]]) == [0, 1]
+    assert first_of(found[[2, 3, 2]]) == [0, 1]
     assert distinct([], 3).tolist() == [0, 0, 0]

@@ -62,6 +62,8 @@ _SUFFIX = re.compile(r"^([A-Za-z]+(?:_[A-Za-z]+)*)_([A-Za-zµμ]+)$")
 _PER_SECOND = re.compile(r"_([kmg]?)bps$", re.IGNORECASE)
 _NO_SUFFIXES = {"m", "h", "min", "B", "second", "seconds", "byte", "bytes"}
 _FEW = 10
+_PART = 1 << 16
+"""Numbers that are looked at together."""
 _MOST_REMARKS = 3
 _SEVERAL = 3
 """Trials of each treatment from which on their names tell them apart, and no treatments."""
@@ -126,7 +128,8 @@ class Column:
         if self.kind != "number" or self.unit:
             return False
         known = self.known.to_numpy()
-        return bool(np.isfinite(known).all() and (known == np.floor(known)).all())
+        parts = (known[begin : begin + _PART] for begin in range(0, len(known), _PART))
+        return all(bool((np.isfinite(part) & (part == np.floor(part))).all()) for part in parts)
 
 
 @dataclass(slots=True)
@@ -373,9 +376,9 @@ def _is_crossed(column: Column, groups: Callable[[], Sequence[Indices]]) -> bool
     """Return True if each treatment has the same few whole numbers equally often, as in a factorial design."""
     if column.failed or column.values.null_count() or not column.is_whole:
         return False
-    levels, of = np.unique(column.values.to_numpy(), return_inverse=True)
-    if not 2 <= len(levels) <= _FEW:
+    if not 2 <= column.values.n_unique() <= _FEW:
         return False
+    levels, of = np.unique(column.values.to_numpy(), return_inverse=True)
     counts = [np.bincount(of[group], minlength=len(levels)) for group in groups()]
     return int(counts[0].min()) > 1 and all(np.array_equal(each, counts[0]) for each in counts)
 

@@ -93,6 +93,8 @@ def test_a_large_table_says_what_a_small_one_does(kind: str, monkeypatch: pytest
     expected = said(text)
     monkeypatch.setattr("trialwise.readers.tables.text.LEAST", 0)
     assert said(text) == expected
+    monkeypatch.setattr("trialwise.readers.tables.pieces._PIECE", 2000)
+    assert said(text) == expected
 
 
 def test_the_columns_of_a_large_table_are_numbers_and_numbered_names(tmp_path: Path) -> None:
