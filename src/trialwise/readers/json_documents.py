@@ -27,6 +27,12 @@ _NESTED = frozenset((dict, list))
 Part = TypeVar("Part")
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 """Marks of UTF-16, of which only the text shows lines."""
+_OPENING = 64
+"""The number of characters in which `opens_json` sees how a text begins."""
+_OPENS = re.compile(
+    r"""\{\s*+(?:["}]|$) | \[\s*+(?:["{}\[\]] | -?\d[\d.eE+-]*+\s*+(?:[,\]]|$) | -?(?:true|false|null|NaN|nan|Infinity|inf)\b | $)""",
+    re.VERBOSE,
+)
 _LINE_OPENS = re.compile(rb"^[ \t]*\{", re.MULTILINE)
 
 
@@ -119,7 +125,7 @@ class Lines(Sequence[Any]):
 def documents_of(data: bytes, text: Callable[[], str]) -> Documents:
     """Return the documents of a file, whose text is asked for only where its bytes do not suffice."""
     begin = data[:_BEFORE].removeprefix(b"\xef\xbb\xbf").lstrip(_BLANKS)
-    if begin[:1] in (b"{", b"["):
+    if opens_json(begin[:_OPENING].decode("ascii", "replace")):
         data = data.removeprefix(b"\xef\xbb\xbf").lstrip(_BLANKS)
         document: Any = with_long_lists(data)
         if document is None:
@@ -134,6 +140,11 @@ def documents_of(data: bytes, text: Callable[[], str]) -> Documents:
     found = text()
     place = _beginning(found)
     return Documents(()) if place is None else _one_after_another(found, place)
+
+
+def opens_json(text: str) -> bool:
+    """Return True if a text begins as a JSON object or list does, unlike `[sudo] password for me:`."""
+    return _OPENS.match(text, 0, _OPENING) is not None
 
 
 def _at_once(data: bytes) -> Any:  # noqa: ANN401  any JSON
@@ -240,23 +251,33 @@ _CLOSING = {"{": "}", "[": "]"}
 
 
 def _closed(text: str, begin: int, decoder: json.JSONDecoder) -> object | None:
-    """Parse what is whole of a document that was cut: up to the last complete entry of the outermost list that is open at its end.
+    """Parse what is whole of a document that was cut.
 
-    None if there is no such entry, or the document is damaged rather than cut.
+    That is all up to the last whole entry of the outermost list that is open at its end. Where no list is open, or none has a whole
+    entry, it is what the document has of whole members: half an object inside it is left out.
+
+    None if there is nothing, or the document is damaged rather than cut.
     """
     open_at = _open_at_end(text, begin)
-    for depth, (kind, end) in enumerate(open_at, 1):
-        if kind == "[" and end:
-            closing = "".join(_CLOSING[each] for each, _ in reversed(open_at[:depth]))
-            try:
-                return decoder.raw_decode(text[begin:end] + closing)[0]
-            except (ValueError, RecursionError):
-                return None
+    lists = [depth for depth, (kind, end) in enumerate(open_at, 1) if kind == "[" and end]
+    for depth in (*lists[:1], *([1] if open_at else [])):
+        end = open_at[depth - 1][1]
+        closing = "".join(_CLOSING[each] for each, _ in reversed(open_at[:depth]))
+        try:
+            found: object = decoder.raw_decode(text[begin:end] + closing)[0] if end else None
+        except (ValueError, RecursionError):
+            return None
+        if found:
+            return found
     return None
 
 
 def _open_at_end(text: str, begin: int) -> list[tuple[str, int]]:
-    """Return what opens and does not close, each with the place of its last comma; empty if brackets do not match or are too many."""
+    """Return what opens and does not close, each with the place where its last whole entry ends.
+
+    0 if it has none; the list is empty if brackets do not match or are too many. An entry is whole if a comma follows it, or if it
+    is an object or a list that closes.
+    """
     found: list[tuple[str, int]] = []
     for token in _TOKEN.finditer(text, begin):
         kind = token[0]
@@ -265,6 +286,7 @@ def _open_at_end(text: str, begin: int) -> list[tuple[str, int]]:
         elif kind in "}]":
             if _CLOSING[found.pop()[0]] != kind or not found:
                 return []
+            found[-1] = (found[-1][0], token.end())
         elif kind == "," and found:
             found[-1] = (found[-1][0], token.start())
         if len(found) > _MOST_NESTED:
@@ -272,13 +294,13 @@ def _open_at_end(text: str, begin: int) -> list[tuple[str, int]]:
     return found
 
 
-_AT_LINE_START = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
+_AT_LINE_START = re.compile(r"""^[ \t]*+(?=\{\s*+["}])""", re.MULTILINE)
 
 
 def _beginning(text: str) -> int | None:
     """Return where JSON begins: at the first character that is no blank, or at a line that opens an object; None if nowhere."""
     first = len(text) - len(text.lstrip())
-    if text[first : first + 1] in ("{", "["):
+    if opens_json(text[first : first + _OPENING]):
         return first
     found = _AT_LINE_START.search(text, 0, _BEFORE)
     return None if found is None else found.end()

@@ -91,3 +91,32 @@ def test_numbers_beyond_doubles_and_what_json_alone_reads():
     ]
     assert not read("[" * 5000 + "]" * 5000).whole
     assert not read("[" + "9" * 5000 + "]").whole
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ('{"s": {"t": 1}, "parts": [{"a": 1}, {"a": 2}], "e": {"b": {"c": 3}, "d": 4', {"s": {"t": 1}, "parts": [{"a": 1}, {"a": 2}]}),
+        ('{"context": {}, "parts": [{"a": 1}, {"a": 2}]', {"context": {}, "parts": [{"a": 1}, {"a": 2}]}),
+        ('{"context": {}, "parts": [{"a": 1}, {"a": 2}', {"context": {}, "parts": [{"a": 1}, {"a": 2}]}),
+        ('{"context": {}, "parts": [{"a": 1}, {"a": 2, "b": {"c": 3}', {"context": {}, "parts": [{"a": 1}]}),
+        ('{"context": {"x": 1}, "parts": [{"a": 1, "b": [1, 2', {"context": {"x": 1}, "parts": [{"a": 1, "b": [1]}]}),
+        ('{"n": 12, "rate": 123', {"n": 12}),
+        ('[{"a": 1}, {"a": 2}', [{"a": 1}, {"a": 2}]),
+    ],
+)  # fmt: skip
+def test_of_a_document_that_is_cut_stays_what_is_whole(text, whole):
+    found = read(text)
+    assert list(found.whole) == [whole]
+    assert found.is_cut
+
+
+@pytest.mark.parametrize("text", ['{"a": 12', '{"a": {"b": 1', "[12", '{"a": [1, 2}', "{"])
+def test_of_a_document_that_is_cut_before_its_first_whole_part_nothing_stays(text):
+    assert list(read(text).whole) == []
+
+
+@pytest.mark.parametrize("banner", ["[sudo] password for me: ", "[info] load 1\n[warn] hot", "{cc} is cubic"])
+def test_a_banner_that_begins_with_a_bracket_hides_no_document(banner):
+    found = read(f'{banner}\n{{"a": 1}}\n')
+    assert (list(found.whole), found.before) == ([{"a": 1}], f"{banner}\n")
