@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import hashlib
-import lzma
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -15,9 +13,10 @@ from typing import Any, cast
 from xml.etree import ElementTree as ET
 
 from trialwise.errors import AnalysisError
-from trialwise.foreign_files import MEBIBYTE, megabytes, read_foreign, unpacked_gzip
-from trialwise.readers.json_documents import Documents, documents_of
+from trialwise.foreign_files import MEBIBYTE, read_foreign
+from trialwise.readers.json_documents import Documents, documents_of, opens_json
 from trialwise.readers.long_lists import is_list
+from trialwise.readers.packed import unpacked
 
 MOST_BYTES = 1024 * MEBIBYTE
 """Maximum size of a file or pipe."""
@@ -72,8 +71,15 @@ class Content:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines of the text without their ends."""
-        return self.text.removesuffix("\n").split("\n")
+        """The lines of the text without their ends, up to the last that is not empty."""
+        return self.text.rstrip("\n").split("\n")
+
+    @property
+    def ends_in_line(self) -> bool:
+        """True if it is text of lines whose last one has no end: programs write one, so the file may have been cut there."""
+        if self.is_binary or self.parts or self.root or opens_json(self.head.lstrip()):
+            return False
+        return bool(self.data) and not self.data.endswith((b"\n", b"\n\0"))
 
     @cached_property
     def documents(self) -> Documents:
@@ -159,14 +165,15 @@ class Content:
 
 
 def read_content(path: Path, *, within: Path | None = None) -> Content:
-    """Read a regular file or a pipe, and unpack gzip, bzip2 or xz.
+    """Read a regular file or a pipe, and unpack it: to at most `MOST_RATIO` times its size.
 
     Raises
     ------
     AnalysisError
         The file cannot be read, is damaged, or exceeds the limits.
     """
-    return Content(path, unpacked(path, read_foreign(path, MOST_BYTES, within=within, pipe=within is None)))
+    data = read_foreign(path, MOST_BYTES, within=within, pipe=within is None)
+    return Content(path, unpacked(path, data, min(MOST_UNPACKED, max(len(data) * MOST_RATIO, MEBIBYTE))))
 
 
 def read_folder(folder: Path, parts: Sequence[Path]) -> Content:
@@ -180,40 +187,6 @@ def read_folder(folder: Path, parts: Sequence[Path]) -> Content:
     found = [read_content(part, within=folder) for part in parts]
     listed = "".join(f"{part.digest} {part.path.relative_to(folder)}\n" for part in found)
     return Content(folder, listed.encode(errors="surrogateescape"), found)
-
-
-def unpacked(path: Path, data: bytes) -> bytes:
-    """Unpack the content of a file that is packed; at most `MOST_RATIO` times its size.
-
-    Raises
-    ------
-    AnalysisError
-        It is damaged, or too large.
-    """
-    most = min(MOST_UNPACKED, max(len(data) * MOST_RATIO, MEBIBYTE))
-    if data.startswith(b"\x1f\x8b"):
-        return unpacked_gzip(path, data, most)
-    if data.startswith(b"BZh"):
-        return _unpacked(path, bz2.BZ2Decompressor(), data, most, "bzip2")
-    if data.startswith(b"\xfd7zXZ\0"):
-        return _unpacked(path, lzma.LZMADecompressor(memlimit=256 * MEBIBYTE), data, most, "xz")
-    return data
-
-
-def _unpacked(
-    path: Path, unpacker: bz2.BZ2Decompressor | lzma.LZMADecompressor, data: bytes, most: int, kind: str
-) -> bytes:
-    try:
-        found = unpacker.decompress(data, most)
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        raise AnalysisError(f"{path}: is not a complete {kind} file: {error}") from error
-    if not unpacker.eof:
-        if len(found) >= most:
-            raise AnalysisError(f"{path}: holds more than {megabytes(most)}", hint="unpack it, and cut it")
-        raise AnalysisError(
-            f"{path}: is not a complete {kind} file", hint="was it copied or downloaded to its end?"
-        )
-    return found
 
 
 def _events(parser: ET.XMLPullParser[Any]) -> Iterator[object]:

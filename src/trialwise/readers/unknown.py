@@ -10,7 +10,9 @@ from typing import cast
 
 from trialwise.errors import AnalysisError
 from trialwise.readers.content import Content
+from trialwise.readers.json_documents import opens_json
 from trialwise.readers.long_lists import is_list
+from trialwise.readers.tables.foreign import binary
 from trialwise.visible import visible
 
 _MOST_KEYS = 6
@@ -31,17 +33,24 @@ def unknown(content: Content) -> AnalysisError:
 
 
 def _described(content: Content) -> tuple[str, list[str]]:
-    if content.is_binary:
-        return "", []
-    if content.document is not None:
-        return _json(content)
+    if content.is_binary or binary(content.data) is not None:
+        return _binary(content)
     if not content.head.strip():
         return "it is empty", []
-    if content.head.lstrip()[:1] in ("{", "["):
+    if content.is_cut or (content.document is None and opens_json(content.head.lstrip())):
         return "JSON that ends before its first result, or is none", []
+    if content.document is not None:
+        return _json(content)
     if content.head.lstrip().startswith("<"):
         return "", []
     return _text(content)
+
+
+def _binary(content: Content) -> tuple[str, list[str]]:
+    known = binary(content.data)
+    if known is not None:
+        return f"it is {known.what}", [known.hint]
+    return "it is no text, since it holds zero bytes", []
 
 
 def _json(content: Content) -> tuple[str, list[str]]:

@@ -18,7 +18,7 @@ def optional_parts() -> tuple[OptionalPart, ...]:
         _extra("cluster", "Dask", "run --cluster has simulated trials computed by it on many machines"),
         _extra("print", "vl-convert", "it and typst write figures and reports as SVG, PNG and PDF"),
         _extra("serve", "Starlette", "it and uvicorn serve the page of trialwise serve"),
-        _extra("zstd", "zstandard", "it packs and reads archives .tar.zst"),
+        _extra("zstd", "zstandard", "it packs and reads archives .tar.zst, and reads results packed so"),
     )
 
 

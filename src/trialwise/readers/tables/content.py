@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trialwise.foreign_files import MEBIBYTE, read_foreign, unpacked_gzip
+from trialwise.foreign_files import MEBIBYTE, read_foreign
+from trialwise.readers.packed import unpacked
 
 MAX_BYTES = 1024 * MEBIBYTE
 """Maximum size in bytes of a file or pipe."""
 MAX_UNPACKED = 300 * MEBIBYTE
-"""Maximum size in bytes after gzip decompression."""
-
-_GZIP = b"\x1f\x8b"
+"""Maximum size in bytes after it was unpacked."""
 
 
 def content_of(path: Path) -> bytes:
-    """Read a regular file or a pipe, and decompress gzip.
+    """Read a regular file or a pipe, and unpack it.
 
     Raises
     ------
     AnalysisError
         The file does not exist, is a URL, a folder or a device, cannot be read, or exceeds the limits.
     """
-    content = read_foreign(path, MAX_BYTES, pipe=True)
-    return unpacked_gzip(path, content, MAX_UNPACKED) if content.startswith(_GZIP) else content
+    return unpacked(path, read_foreign(path, MAX_BYTES, pipe=True), MAX_UNPACKED)

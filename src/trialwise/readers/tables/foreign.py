@@ -34,9 +34,9 @@ class Foreign:
 
 _BINARY = (
     (b"\x1f\x8b", "a gzip file inside another", "unpack it, and name the file"),
-    (b"BZh", "compressed with bzip2", "unpack it with bunzip2, and name the file"),
-    (b"\xfd7zXZ\0", "compressed with xz", f"unpack it with unxz; an archive of Pantheon's: {_COMPARED}"),
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd", "unpack it with unzstd, and name the file"),
+    (b"BZh", "a bzip2 file inside another", "unpack it, and name the file"),
+    (b"\xfd7zXZ\0", "an xz file inside another", "unpack it, and name the file"),
+    (b"\x28\xb5\x2f\xfd", "a zstd file inside another", "unpack it, and name the file"),
     (b"PK\x03\x04", "a zip archive or a spreadsheet (xlsx, ods)", "save the sheet as CSV, or unpack it"),
     (b"\x93NUMPY", "an array of NumPy", "write it with numpy.savetxt(…, delimiter=',', header='value')"),
     (b"SQLite format 3\0", "an SQLite database", "write a table of it with sqlite3 -csv -header"),
@@ -67,10 +67,11 @@ _HINTS = {
 def foreign(content: bytes) -> Foreign | None:
     """Identify content that is known and not a table; None if it may be one."""
     head = content[:_HEAD]
-    return _binary(head) or _of_tool(content, head)
+    return binary(head) or _of_tool(content, head)
 
 
-def _binary(head: bytes) -> Foreign | None:
+def binary(head: bytes) -> Foreign | None:
+    """Identify content by its first bytes; None if they are none of those known."""
     for magic, what, hint in _BINARY:
         if head.startswith(magic):
             return Foreign(what, hint)
