@@ -268,7 +268,7 @@ class Found:
                 f"{self.content.path}: looks like what {reader.tool} writes, but holds no result"
             )
         self._note_rows()
-        self._note_content()
+        self._note_content(reader)
         return Reading(
             path=str(self.content.path),
             digest=self.content.digest,
@@ -315,10 +315,12 @@ class Found:
         elif self._nothing_repeated():
             self.note("one_unit", unit=self.unit.removesuffix(": 1"))
 
-    def _note_content(self) -> None:
+    def _note_content(self, reader: Reader) -> None:
         """Add the notes that follow from what else is in the file."""
         if self.content.is_cut and "partial" not in self._notes:
             self.note("partial", what="it was cut off, and what is whole was read")
+        elif self.content.ends_in_line and not reader.is_table and "partial" not in self._notes:
+            self.remark("the last line has no end: if the file was cut there, its last value may be wrong")
         if self.content.has_more:
             self.remark("JSON that follows after other text is left out: keep it in a file of its own")
 

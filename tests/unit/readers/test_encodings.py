@@ -30,6 +30,7 @@ def test_a_file_says_the_same_in_each_encoding(path):
     known = read(path, text.encode())
     assert read(path, text.replace("\n", "\r\n").encode("utf-16")) == known
     assert read(path, b"\r\n\n" + text.encode()) == known
+    assert read(path, text.encode() + b"\n\n") == known
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
@@ -39,3 +40,14 @@ def test_a_table_in_utf_16_loses_its_cut_line_as_in_utf_8(encoding):
     assert read(Path("t.csv"), data if encoding == "utf-16" else b"\xfe\xff" + data) == known
     assert [row[2] for row in known[1]] == [9.25, 9.75, 9.5, 9.5]
     assert "partial" in known[2]
+
+
+@pytest.mark.parametrize("cut", ["2", "2026-11-25T03:0", "2026-11-25T03:00:00"])
+def test_a_line_whose_time_was_cut_is_left_out(cut):
+    told = "scheme,rate,start\na,1.5,2026-11-25T01:00:00Z\nb,1.6,2026-11-25T02:00:00Z\nb,1.7,"
+    name, rows, codes = read(Path("t.csv"), (told + cut).encode())
+    assert (name, [row[2] for row in rows]) == ("csv-long", [1.5, 1.6])
+    assert "partial" in codes
+    _, rows, codes = read(Path("t.csv"), f"{told}2026-11-25T03:00:00Z".encode())
+    assert [row[2] for row in rows] == [1.5, 1.6, 1.7]
+    assert "partial" not in codes

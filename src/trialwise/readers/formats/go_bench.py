@@ -57,7 +57,24 @@ def _is_events(content: Content) -> bool:
 
 
 def _read_text(content: Content, found: Found) -> None:
-    _read_lines(list(enumerate(content.lines, 1)), found)
+    lines = content.lines
+    if content.ends_in_line:
+        lines = [*lines[:-1], _whole(lines, found)]
+    _read_lines(list(enumerate(lines, 1)), found)
+
+
+def _whole(lines: list[str], found: Found) -> str:
+    """Return the last line, which has no end: without a unit that was cut, since no other line has it, and its value."""
+    *before, last = lines
+    units = {
+        *_DIRECTIONS,
+        *(unit for line in before if _LINE.match(line) for _, unit in _VALUE.findall(line)),
+    }
+    told = _LINE.match(last)
+    if told is None or _VALUE.findall(last)[-1][1] in units:
+        return last
+    found.note("partial", what=f"the unit at the end of line {len(lines)} was cut")
+    return last[: told.start(3)] + re.sub(r"\s+\S+ \S+\s*$", "", told[3])
 
 
 def _read_events(content: Content, found: Found) -> None:

@@ -26,6 +26,8 @@ _MISSING = (".", "?")
 _DELIMITERS = ",;\t|"
 _WITH_UNIT = r"^([-+]?[0-9.,]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµμ%][A-Za-zµμ%/]{0,19})$"
 _PLAIN = re.compile(r"[-+]?(?:\d*\.?\d+|\d+\.)")
+_DIGIT = re.compile(r"\d")
+_TIME = re.compile(r"\d{1,4}[-/.:]\d{1,2}[-/.:]\d[-/.:\dTZ +]{0,30}")
 _LOOKED_AT = 100
 _EPOCH = 1e9
 _MOST_HEAD = 1 << 16
@@ -167,7 +169,7 @@ def _in_units(table: Table, name: str, texts: pl.Series, words: dict[int, str]) 
 
 
 def _without_cut(data: bytes) -> tuple[bytes, str]:
-    """Leave out a last line without an end that has fewer fields than others, or a number with fewer decimals; and say so."""
+    """Leave out a last line without an end that has fewer fields than others, fewer decimals or half a time; and say so."""
     end = data.rfind(b"\n")
     last = data[end + 1 : end + 2 + _MOST_HEAD]
     if not last.strip() or end <= 0 or len(last) > _MOST_HEAD or data.startswith(b"PAR1"):
@@ -178,7 +180,7 @@ def _without_cut(data: bytes) -> tuple[bytes, str]:
     delimiter = max(_DELIMITERS, key=header.count)
     fields = _fields(line, delimiter)
     others = [_fields(each, delimiter) for each in before if each.strip()]
-    if len(fields) < len(others[-1]) or _is_shorter(fields, others):
+    if len(fields) < len(others[-1]) or _is_shorter(fields, others) or _is_part_of_time(fields, others):
         return data[: end + 1], f"its last line, {line[:40]!r}, was cut and is left out"
     return data, ""
 
@@ -197,6 +199,16 @@ def _is_shorter(fields: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
     column = [each[-1].strip() for each in others if len(each) == len(fields)]
     decimals = [len(cell.partition(".")[2]) for cell in column if _PLAIN.fullmatch(cell)]
     return bool(decimals) and len(fields[-1].strip().partition(".")[2]) < min(decimals)
+
+
+def _is_part_of_time(fields: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
+    """Return True if the other cells of the last column, but perhaps its header, are times that begin as the last, digit for digit."""
+    last = _DIGIT.sub("0", fields[-1].strip()) if fields else ""
+    column = [each[-1].strip() for each in others if len(each) == len(fields)]
+    times = [cell for cell in column if _TIME.fullmatch(cell)]
+    return 0 < len(times) >= len(column) - 1 and all(
+        0 < len(last) < len(cell) and _DIGIT.sub("0", cell).startswith(last) for cell in times
+    )
 
 
 def _worked(content: Content) -> _Worked:

@@ -141,6 +141,25 @@ def test_a_duration_of_any_size_leaves_the_values_of_pyperf(date):
 # go test
 
 
+GO = "pkg: p\nBenchmarkA-2\t100\t57.5 ns/op\t3.5 hits/op\nBenchmarkA-2\t100\t58.5 ns/op\t3.5 hits"
+
+
+@pytest.mark.parametrize(
+    ("end", "hits"), [("", [3.5]), ("/", [3.5]), ("/op", [3.5, 3.5]), ("/op\n", [3.5, 3.5])]
+)
+def test_a_unit_that_was_cut_is_no_metric(end, hits):
+    reading = read(GO + end)
+    assert {row.metric for row in reading.rows} == {"ns/op", "hits/op"}
+    assert values(reading, "hits/op") == hits
+    assert ("partial" in codes(reading)) == (len(hits) == 1)
+
+
+def test_it_is_said_that_the_last_line_has_no_end():
+    said = [note.text for note in read(GO + "/op").notes]
+    assert "the last line has no end: if the file was cut there, its last value may be wrong" in said
+    assert not any("has no end" in note.text for note in read(GO + "/op\n").notes)
+
+
 @pytest.mark.parametrize(
     "end",
     [
