@@ -147,14 +147,21 @@ class TrialSet:
         return own if treatment is None else own.filter(pl.col("treatment") == treatment)
 
 
+_SHORT = 1 << 14
+"""Rows over which a column may be spread: a question to polars takes longer."""
+
+
 def only(table: pl.DataFrame, name: str) -> tuple[object] | None:
     """Return what a column has in every row, if that is one and the same, also if it is missing everywhere; else None.
 
     A column that is kept as one value is not spread over its rows, as `table[name]` does.
     """
+    if table.height <= _SHORT:
+        cells = table[name]
+        return (cells[0],) if cells.n_unique() == 1 else None
     column = pl.col(name).to_physical()
     first, last = table.select(first=column.first(), last=column.last()).row(0)
-    if first != last or table.is_empty():
+    if first != last:
         return None
     missing, low, high = table.select(missing=column.null_count(), low=column.min(), high=column.max()).row(0)
     if missing not in (0, table.height) or low != high:

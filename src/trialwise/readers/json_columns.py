@@ -7,10 +7,11 @@ asked for stands in it as often as it gave a value, and as one of its type; any 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from trialwise.errors import AnalysisError
@@ -23,6 +24,9 @@ Schema = Mapping[str, pl.DataType]
 _HIDDEN = {b"\\": b"\\u", b" ": b'" :', b"\t": b'"\t:', b"\r": b'"\r:'}
 """In a block without these, a key is written in one way; each by a byte in it, which is looked for ten times as fast."""
 _BLOCK = 16 * MEBIBYTE
+_PART = 1 << 19
+"""Bytes that are looked at together."""
+_WORD = 8
 _DATED = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T"
 """How times begin: polars takes the year 026, too."""
 
@@ -75,7 +79,7 @@ def _frame(block: bytes, schema: Schema) -> pl.DataFrame | None:
     expected: dict[tuple[str, bytes], int] = {}
     for name, opening, given in _given(found.to_struct("")):
         expected[name, opening] = expected.get((name, opening), 0) + given
-    return found if all(_stands(block, *key) == given for key, given in expected.items()) else None
+    return found if _stand(block, expected) == expected else None
 
 
 def _given(structure: pl.Series) -> Iterator[tuple[str, bytes, int]]:
@@ -89,9 +93,29 @@ def _given(structure: pl.Series) -> Iterator[tuple[str, bytes, int]]:
             yield column.name, b'"' if column.dtype == pl.String else b"", given
 
 
-def _stands(block: bytes, name: str, opening: bytes) -> int:
-    """Count a key whose values begin so; -1 if some begin otherwise."""
-    key = b'"' + name.encode() + b'":'
-    count = block.count(key)
-    fits = block.count(key + opening) == count if opening else key + b'"' not in block
-    return count if fits else -1
+def _stand(block: bytes, asked: Collection[tuple[str, bytes]]) -> dict[tuple[str, bytes], int]:
+    """Count keys whose values begin so, numbers if with nothing; -1 where some begin otherwise.
+
+    All keys are found in one pass, since a search for each takes as long as polars takes to read the block.
+    """
+    keys = {each: b'"' + each[0].encode() for each in asked}
+    back = max(_WORD, *map(len, keys.values())) + 1
+    found = dict.fromkeys(asked, 0)
+    for begin in range(0, len(block), _PART):
+        before = block[begin - back : begin] if begin else bytes(back)
+        part = np.frombuffer(before + block[begin : begin + _PART + 1] + b"\0", np.uint8)
+        ends = np.flatnonzero(part[back : back + _PART] == ord(":")) + (back - 1)
+        ends = ends[part[ends] == ord('"')]
+        # The last bytes of each key, of which the last one counts most.
+        words = np.ndarray(len(part) - _WORD + 1, "<u8", part, strides=(1,))[ends - _WORD]
+        for (name, opening), key in keys.items():
+            own = ends[
+                words >> np.uint64(8 * max(0, _WORD - len(key))) == int.from_bytes(key[-_WORD:], "little")
+            ]
+            for behind in range(_WORD + 1, len(key) + 1):
+                own = own[part[own - behind] == key[-behind]]
+            begins = part[own + 2]
+            fits = (begins == opening[0] if opening else begins != ord('"')).all()
+            if found[name, opening] >= 0:
+                found[name, opening] = found[name, opening] + len(own) if fits else -1
+    return found

@@ -6,6 +6,7 @@ import pytest
 from example_directory import write_example
 from simulation_directory import run_simulation
 from trialwise import study
+from trialwise.analysis import trial_set
 from trialwise.analysis.trial_set import LEVELS, only, read_trial_set
 from trialwise.errors import AnalysisError
 
@@ -82,12 +83,15 @@ def test_the_time_of_a_simulated_trial_is_its_own_since_many_are_claimed_at_once
         ([], None),
     ],
 )
-def test_a_column_with_one_value_is_told_from_others(cells, found):
+@pytest.mark.parametrize("short", [0, 9])
+def test_a_column_with_one_value_is_told_from_others(cells, found, short, monkeypatch):
+    monkeypatch.setattr(trial_set, "_SHORT", short if cells else 9)
     for kind in (pl.String, pl.Categorical):
         assert only(pl.DataFrame({"name": pl.Series(cells, dtype=kind)}), "name") == found
 
 
-def test_a_column_that_is_kept_as_one_value_stays_so():
+def test_a_column_that_is_kept_as_one_value_stays_so(monkeypatch):
+    monkeypatch.setattr(trial_set, "_SHORT", 0)
     table = pl.select(value=pl.Series([1.0, 2.0]), name=pl.lit("a"))
     before = table.estimated_size()
     assert only(table, "name") == ("a",)

@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from trialwise.readers.json_columns import frames, moments
+from trialwise.readers.json_columns import _stand, frames, moments
 from trialwise.readers.json_documents import documents_of
 from trialwise.readers.parts import Part
 
@@ -74,3 +74,21 @@ def test_a_damaged_year_is_no_time():
     ]
     assert moments(pl.Series(told)) == [1795567536.001, None, None, 1795563936.001]
     assert moments(pl.Series(told[:1])) == [1795567536.001]
+
+
+@pytest.mark.parametrize("name", ["a", "name", "a_time_", "contains", "longer_than_a_word"])
+@pytest.mark.parametrize("part", [32, 1 << 19])
+def test_keys_are_counted_by_what_their_values_begin_with(name, part, monkeypatch):
+    monkeypatch.setattr("trialwise.readers.json_columns._PART", part)
+    key = f'"{name}":'.encode()
+
+    def stands(block: bytes, opening: bytes) -> int:
+        return _stand(block, [("x", b""), (name, opening), ("xy", b"")])[name, opening]
+
+    for value, opening, other in ((b"7", b"", b'"7"'), (b'"7"', b'"', b"7"), (b"{}", b"{", b"7")):
+        block = b"\n".join(b"{" + key + value + b',"x' + key[1:] + b"1}" for _ in range(30))
+        assert stands(block, opening) == 30
+        assert stands(key + value, opening) == 1
+        assert stands(block + b"\n{" + key + other + b"}\n" + block, opening) == -1
+        assert stands(b'{"x":1}', opening) == 0
+    assert stands(key, b"{") == -1

@@ -201,7 +201,7 @@ def _gather(metrics: dict[str, _Points], lines: pl.DataFrame) -> None:
         )
         points = own.filter(~is_metric)
         kept.times.extend(moments(points["time"]))
-        kept.values.extend(points["value"])
+        kept.values.extend(points["value"].to_list())
 
 
 def _is_table(content: Content) -> bool:
