@@ -96,6 +96,18 @@ def test_a_worker_joins_the_machine_that_ran_alone(bench: Bench, two: Machines):
     assert bench.run(extend=True).counts == {"finished": 20}
 
 
+def test_a_run_goes_on_with_the_workers_of_the_one_before(bench: Bench, two: Machines):
+    first, second = two.names
+    bench.write("true", rest=workers(two))
+    bench.run(workers=[first], rounds=1)
+    assert ask(bench, "add", second)["employed"] == [first, second]
+    said = bench.command_line("run", bench.directory).stderr
+    assert f"workers of the runs before: {first}, {second}; --workers names others" in said
+    assert Counter((row.worker, row.status) for row in bench.rows()) == dict.fromkeys(
+        ((each, "finished") for each in two.names), 2
+    )
+
+
 def test_a_worker_that_died_leaves_without_ending_the_campaign(bench: Bench, two: Machines):
     first, second = two.names
     bench.write(SLOW, VALUE, factors="x = [1, 2]", rest=workers(two), rounds=6)

@@ -102,8 +102,8 @@ def run(
     rounds
         Run at most so many more rounds; the rest stays planned, and a later run goes on with it.
     workers
-        WORKER[,WORKER…]: run on these machines instead of those of the file: local, ssh://host, ssh://user@host:port. Each runs the
-        whole plan, in orders of its own. Repeatable.
+        WORKER[,WORKER…]: run on these machines instead of those of the file or, where it names none, of earlier runs: local,
+        ssh://host, ssh://user@host:port. Each runs the whole plan, in orders of its own. Repeatable.
     jobs
         How many processes of this machine compute simulated trials; default one for each core. With --cluster slurm: how many jobs.
     cluster

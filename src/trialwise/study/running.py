@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 
 from trialwise.errors import PlanError, StoreError, reason_of
 from trialwise.execution.allowance import Allowance
-from trialwise.execution.events import (
-    Observer,
-)
+from trialwise.execution.events import Observer, Remarked
 from trialwise.execution.stopping import (
     RunThePlan,
     StopByResults,
@@ -30,6 +28,7 @@ from trialwise.store.directory import EXPERIMENT, ExperimentDirectory
 from trialwise.study.awaited import awaited_in
 from trialwise.study.locating import load, sources
 from trialwise.study.sessions import RunResult, run_session, tell
+from trialwise.study.staffing import goes_on_with
 
 if TYPE_CHECKING:
     from trialwise.trials.drawn_means import Watch
@@ -77,7 +76,8 @@ def run(
     rounds
         How many more rounds to run at most; the rest stays planned. Default: all.
     workers
-        Names of workers, instead of those of the file: ``local``, ``ssh://user@host:port``.
+        Names of workers, instead of those of the file or, where it names none, of the runs before: ``local``,
+        ``ssh://user@host:port``.
     jobs, cluster
         For simulated trials: the number of processes that compute them (default: one per core), and the Dask cluster to use instead of
         this machine: ``tcp://host:port``, ``slurm`` (then `jobs` is the number of its jobs), ``ssh:host,host``.
@@ -104,6 +104,8 @@ def run(
         text, experiment = _at_any_time(text, experiment, source, directory)
     if workers:
         experiment = with_workers(experiment, workers)
+    else:
+        experiment = _with_workers_of_before(experiment, directory, observers)
     if stopping is None and stops_by_itself(experiment):
         refuse_partial(experiment, only)
         if experiment.workers.allocate is None:
@@ -131,6 +133,16 @@ def run(
         directory,
     )
     return dataclasses.replace(result, stopping=awaited_in(directory, watch))
+
+
+def _with_workers_of_before(
+    experiment: Experiment, directory: ExperimentDirectory, observers: Sequence[Observer]
+) -> Experiment:
+    found = goes_on_with(experiment, directory)
+    if found.workers.use != experiment.workers.use:
+        names = ", ".join(found.workers.use)
+        tell(observers, Remarked(f"workers of the runs before: {names}; --workers names others"))
+    return found
 
 
 def _at_any_time(

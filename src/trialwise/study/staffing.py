@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from trialwise.execution.orders import employed
 from trialwise.execution.reset import refuse_on_workers
 from trialwise.execution.stopping import refuse_several
 from trialwise.execution.worker_plan import has_lanes, lanes
-from trialwise.execution.workers.address import addresses
+from trialwise.execution.workers.address import addresses, is_alone, with_workers
 from trialwise.execution.workers.remote_kind import refuse_kinds
 from trialwise.experiment.machine_names import LOCAL
 from trialwise.experiment.model import Experiment
@@ -61,10 +62,24 @@ def change_workers(
 
 def _present(experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger) -> list[str]:
     """Return the workers of the run in progress, which may have been named at its start, or else of the next run."""
-    began: Sequence[str] = experiment.workers.use
-    if has_lanes(ledger) and is_locked(directory):
-        began = [lane.worker for lane in lanes(ledger) if lane.worker is not None]
-    return employed(began, ledger)
+    workers = experiment.workers
+    return employed(_with_lanes(ledger) if is_alone(workers) or is_locked(directory) else workers.use, ledger)
+
+
+def goes_on_with(experiment: Experiment, directory: ExperimentDirectory) -> Experiment:
+    """Return the experiment with the workers of the runs before, if they had some that the file does not name."""
+    if not (is_alone(experiment.workers) and directory.is_begun):
+        return experiment
+    with contextlib.closing(directory.ledger()) as ledger:
+        names = employed(_with_lanes(ledger), ledger)
+    return with_workers(experiment, names) if names else experiment
+
+
+def _with_lanes(ledger: Ledger) -> list[str]:
+    """Return the workers that the trials are divided between; this machine if they are not."""
+    if not has_lanes(ledger):
+        return [LOCAL]
+    return [lane.worker for lane in lanes(ledger) if lane.worker is not None]
 
 
 def _check_joining(experiment: Experiment, wanted: Sequence[str], present: Sequence[str]) -> None:
