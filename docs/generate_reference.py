@@ -20,8 +20,8 @@ from typing import Any, get_args
 from cyclopts import App
 
 from trialwise import _core, notebook
+from trialwise.cli.commands import COMMANDS, FUNCTIONS, GROUPS, SUMMARIES
 from trialwise.cli.defaults import OPTIONS
-from trialwise.cli.main import COMMANDS, FUNCTIONS, GROUPS, SUMMARIES
 from trialwise.cli.schema import Format, json_schema
 from trialwise.experiment.file.describe import allowed
 from trialwise.experiment.file.document import document_schema

@@ -7,9 +7,6 @@ from typing import cast, get_args
 
 from cyclopts import Parameter, Token, convert
 
-BROKEN_PIPE = 141
-"""Exit code if the reader of the results has gone: 128 plus SIGPIPE."""
-
 
 def shown(value: object) -> str | None:
     """Format a default for people; None if there is none, for a flag that is off and for a duration that was not given."""
