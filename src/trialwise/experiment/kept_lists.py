@@ -10,7 +10,8 @@ class KeptLists:
     """The lists of one engine and treatment: what each list adds to each metric's control, None where it has no value.
 
     `levels` are those of the controls by metric. `drawn` are lists that no trial had, in their order; `rounds` those of trials, by
-    "series round". `seconds` are those of the clock that a list took, drawn and simulated, in the mean over `timed` of them.
+    "series round". `seconds` are those of the clock that a list took, drawn and simulated, in the mean over `timed` of them, and
+    `pilot_seconds` are these when a pilot asked first; 0 if none did.
     """
 
     levels: list[float] = field(default_factory=list[float])
@@ -18,3 +19,4 @@ class KeptLists:
     rounds: dict[str, list[float | None]] = field(default_factory=dict[str, list[float | None]])
     seconds: float = 0.0
     timed: int = 0
+    pilot_seconds: float = 0.0

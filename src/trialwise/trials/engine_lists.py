@@ -168,6 +168,14 @@ class EngineLists:
         """Return the seconds that a list takes, drawn and simulated, in the mean over all so far."""
         return self._lists.seconds
 
+    @property
+    def pilot_seconds(self) -> float:
+        """Return `seconds` as they were when a pilot first asked; kept, so that what it chose does not move with lists timed later."""
+        if not self._lists.pilot_seconds:
+            self._lists.pilot_seconds = self._lists.seconds
+            self._keep()
+        return self._lists.pilot_seconds
+
     def _level_all(self) -> None:
         """Find the levels of the controls from the first lists, once."""
         if self._lists.levels:

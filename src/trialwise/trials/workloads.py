@@ -178,7 +178,7 @@ class KnownWorkloads:
         ends = 1 + len(dear)
         return PilotLists(
             (own, *engines),
-            (packets.seconds, *(each.seconds for each in dear)),
+            tuple(each.pilot_seconds for each in (packets, *dear)),
             table[:, 0],
             table[:, 1:ends],
             table[:, ends:],
