@@ -34,7 +34,7 @@ def cost_caution(
         return None
     try:
         segment = _core.parse_size(dict(trial.network).get("segment", "1000B"))
-        links = _links(fabric, lists[0])
+        links = _links(fabric, next(flows for flows in lists if len(flows["size_bytes"])))
     except ValueError:  # a list or a size that the trial refuses, and says why
         return None
     hops = expected * float((-(-sizes // max(segment, 1))).mean()) * links

@@ -53,6 +53,14 @@ def test_what_the_trial_refuses_is_left_to_it() -> None:
     assert caution(3, 10_000, 1e9, segment="0B") is not None
 
 
+def test_a_list_without_a_flow_says_nothing_of_routes() -> None:
+    """Where a list has a flow or two, the first one may have none."""
+    trial = SimulationTrial(scheme="dctcp", topology=TREE, workload=Workload())
+    lists = [flows_of(0, 10_000), flows_of(3, 10_000)]
+    assert cost_caution(trial, _core.Fabric(TREE), lists, 1e9) == caution(3, 10_000, 1e9)
+    assert cost_caution(trial, _core.Fabric(TREE), lists[:1], 1e9) is None
+
+
 def test_a_trial_says_so_before_it_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trialwise.trials.simulation_cost._LONG", 1e-9)
     said: list[str] = []
