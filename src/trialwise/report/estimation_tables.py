@@ -187,13 +187,22 @@ def _controls(found: ControlledEstimate) -> str:
     return f"{', '.join(found.features)} {means}{_dropped(found)}{_levels(found)}"
 
 
+_SHOWN = 100
+"""A pilot of some dozen lists does not show a larger gain: what it has of the dearest level's variance is from so few residuals."""
+
+
+def expected_gain(gain: float | None) -> str:
+    """Write the gain in time that a pilot expects."""
+    return f"over {_SHOWN}" if gain is None or gain > _SHOWN else f"about {write(gain, digits=2)}"
+
+
 def levels_words(found: ChosenLevels) -> str:
     """Write what a pilot chose: lists and seconds of each level, the gain in time that it expects, and what it left out."""
     levels = ", ".join(
         f"{level.name} {'all' if level.lists is None else f'{level.lists:,}'} × {duration_text(level.seconds)}"
         for level in found.levels
     )
-    gain = "" if found.gain is None else f"; expected gain in time {write(found.gain, digits=2)}"
+    gain = f"; expected gain in time {expected_gain(found.gain)}"
     left = f"; left out, since they do not pay: {', '.join(found.dropped)}" if found.dropped else ""
     return f"levels by a pilot of {found.pilot} lists: {levels}{gain}{left}"
 

@@ -31,9 +31,13 @@ def test_a_plan_states_lists_seconds_and_what_was_left_out() -> None:
     levels = LevelsSummary(
         "fct",
         "-",
-        (LevelSummary("trialwise", 0.04, 1.5, 200), LevelSummary("fluid", 1.0, 0.0, None)),
+        (
+            LevelSummary("trialwise", 0.04, 1.5, 200),
+            LevelSummary("links", 0.5, 0.02, 500),
+            LevelSummary("fluid", 1.0, 0.0, None),
+        ),
         4.25,
-        ("links",),
+        ("paths",),
         200,
         50,
     )
@@ -42,5 +46,12 @@ def test_a_plan_states_lists_seconds_and_what_was_left_out() -> None:
     assert "Levels (a pilot of 50 lists" in text
     assert "trialwise" in text
     assert "all that are drawn" in text
-    assert "expected gain in time about 4.2; left out, since they do not pay: links" in text
+    assert (
+        "expected gain in time about 4.2; the lists take about 10s before the first trial; left out, since they"
+        in text
+    )
+    assert "next to nothing" in text
+    for gain in (3.7e7, None):  # 50 lists do not show that
+        many = dataclasses.replace(summary, levels=(dataclasses.replace(levels, gain=gain),))
+        assert "expected gain in time over 100; " in piped(document(many, experiment, whole_order=False))
     assert "Levels (a pilot" not in piped(document(summarise(experiment), experiment, whole_order=False))

@@ -33,8 +33,9 @@ from trialwise.report.document import (
     joined,
     table_of,
 )
+from trialwise.report.estimation_tables import expected_gain
 from trialwise.report.many import MOST_ROWS
-from trialwise.report.numbers import ABSENT, Number, counted, given, write
+from trialwise.report.numbers import ABSENT, Number, counted, given
 from trialwise.rules import RULES
 
 ROUNDS_SHOWN = 2
@@ -407,11 +408,20 @@ def _levels(summary: PlanSummary) -> Iterator[Block]:
     for each in summary.levels:
         for level in each.levels:
             lists = "all that are drawn" if level.lists is None else Number(level.lists)
-            cells = (Number(level.seconds, unit="s", digits=3), Number(level.variance, digits=3), lists)
+            seconds = Number(level.seconds, unit="s", digits=3) if level.seconds else "next to nothing"
+            cells = (seconds, Number(level.variance, digits=3), lists)
             rows.append((Name(each.metric), Name(each.treatment), level.name, *cells))
-        gain = "beyond bounds" if each.gain is None else f"about {write(each.gain, digits=2)}"
         left = f"; left out, since they do not pay: {', '.join(each.dropped)}" if each.dropped else ""
-        notes.append((Name(each.metric), " ", Name(each.treatment), f": expected gain in time {gain}{left}"))
+        spent = sum(level.seconds * (level.lists or 0) for level in each.levels[1:])
+        taken = (
+            f"; the lists take about {duration_text(round(spent))} before the first trial"
+            if spent >= 1
+            else ""
+        )
+        gain = expected_gain(each.gain)
+        notes.append(
+            (Name(each.metric), " ", Name(each.treatment), f": expected gain in time {gain}{taken}{left}")
+        )
     if not rows:
         return
     pilots = {each.pilot for each in summary.levels}
