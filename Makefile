@@ -59,7 +59,7 @@ wheel: .venv/.python $(END)
 	$(PYTHON) packaging/fitting.py digest > src/trialwise/_core.sources
 	VIRTUAL_ENV=$(CURDIR)/.venv CARGO_ZIGBUILD_PYTHON_PATH=$(CURDIR)/$(BIN)/python CARGO_TARGET_DIR=target/wheel \
 	$(BIN)/maturin build --quiet --release --locked --zig --compatibility manylinux_2_28 --out dist
-	$(BIN)/maturin sdist --quiet --out dist
+	$(BIN)/maturin sdist --out dist
 	$(BIN)/python packaging/release.py wheel dist
 
 .venv/ns3/.installed: .venv/.python
