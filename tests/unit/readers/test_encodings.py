@@ -51,3 +51,10 @@ def test_a_line_whose_time_was_cut_is_left_out(cut):
     _, rows, codes = read(Path("t.csv"), f"{told}2026-11-25T03:00:00Z".encode())
     assert [row[2] for row in rows] == [1.5, 1.6, 1.7]
     assert "partial" not in codes
+
+
+def test_many_empty_lines_before_one_that_was_cut_are_no_rows():
+    told = "a\tb\tc\n1\t2.5\t3.5\n2\t2.5\t3.5" + "\r" * 300 + "\n3\t2"
+    _, rows, codes = read(Path("t.tsv"), told.encode())
+    assert len(rows) > 0
+    assert "partial" in codes

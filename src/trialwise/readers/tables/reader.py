@@ -174,12 +174,14 @@ def _without_cut(data: bytes) -> tuple[bytes, str]:
     last = data[end + 1 : end + 2 + _MOST_HEAD]
     if not last.strip() or end <= 0 or len(last) > _MOST_HEAD or data.startswith(b"PAR1"):
         return data, ""
-    before = data[max(0, end - _MOST_HEAD) : end].decode(errors="replace").splitlines()[-_LOOKED_AT:]
+    before = data[max(0, end - _MOST_HEAD) : end].decode(errors="replace").splitlines()
     line = last.decode(errors="replace")
     header = data[: min(end, _MOST_HEAD)].decode(errors="replace").splitlines()[0]
     delimiter = max(_DELIMITERS, key=header.count)
     fields = _fields(line, delimiter)
-    others = [_fields(each, delimiter) for each in before if each.strip()]
+    others = [_fields(each, delimiter) for each in [each for each in before if each.strip()][-_LOOKED_AT:]]
+    if not others:
+        return data, ""
     if len(fields) < len(others[-1]) or _is_shorter(fields, others) or _is_part_of_time(fields, others):
         return data[: end + 1], f"its last line, {line[:40]!r}, was cut and is left out"
     return data, ""
