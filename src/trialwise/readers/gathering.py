@@ -14,7 +14,7 @@ from trialwise.foreign_files import absent
 from trialwise.readers.content import read_content
 from trialwise.readers.records import Reading
 from trialwise.readers.register import is_one_result, recognised, recognised_folder, recognised_table
-from trialwise.readers.unknown import unknown
+from trialwise.readers.unknown import is_printed, unknown
 
 MOST_FILES = 100_000
 """Files of a folder; of one with more, none is read."""
@@ -101,7 +101,9 @@ def _reading(path: Path, within: Path | None) -> Reading:
             raise AnalysisError(f"{path}: no format that is known")
         return found[0].reading(found[1])
     content = read_content(path, within=within)
-    reader = recognised(content) or recognised_table(content)
+    reader = recognised(content)
+    if reader is None and not is_printed(content):
+        reader = recognised_table(content)
     if reader is None:
         raise unknown(content)
     return reader.reading(content)

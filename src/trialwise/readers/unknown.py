@@ -12,13 +12,14 @@ from trialwise.errors import AnalysisError
 from trialwise.readers.content import Content
 from trialwise.readers.json_documents import opens_json
 from trialwise.readers.long_lists import is_list
-from trialwise.readers.tables.foreign import binary
+from trialwise.readers.tables.foreign import binary, printed
 from trialwise.visible import visible
 
 _MOST_KEYS = 6
 _MOST_NUMBERS = 3
 _MOST_VISITED = 10_000
 _LONGEST = 60
+_LOOKED_AT = 1 << 16
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,18}(?:\.\d{1,18})?(?![\w.])")
 _TABLE = "write a table with a row for each trial: `trialwise compare FILE.csv --value COLUMN --group COLUMN`"
 
@@ -32,25 +33,23 @@ def unknown(content: Content) -> AnalysisError:
     )
 
 
+def is_printed(content: Content) -> bool:
+    """Return True if a file is what a known program printed for people: it may look like a table, but is none."""
+    return not content.is_binary and printed(content.data[:_LOOKED_AT]) is not None
+
+
 def _described(content: Content) -> tuple[str, list[str]]:
-    if content.is_binary or binary(content.data) is not None:
-        return _binary(content)
-    if not content.head.strip():
-        return "it is empty", []
-    if content.is_cut or (content.document is None and opens_json(content.head.lstrip())):
+    known = binary(content.data) or (printed(content.data[:_LOOKED_AT]) if is_printed(content) else None)
+    if known is not None:
+        return f"it is {known.what}", [known.hint]
+    begin = content.head.lstrip()
+    if content.is_binary or not begin.strip():
+        return "it is no text, since it holds zero bytes" if content.is_binary else "it is empty", []
+    if (content.document is None and opens_json(begin)) or content.is_cut:
         return "JSON that ends before its first result, or is none", []
     if content.document is not None:
         return _json(content)
-    if content.head.lstrip().startswith("<"):
-        return "", []
-    return _text(content)
-
-
-def _binary(content: Content) -> tuple[str, list[str]]:
-    known = binary(content.data)
-    if known is not None:
-        return f"it is {known.what}", [known.hint]
-    return "it is no text, since it holds zero bytes", []
+    return ("", []) if begin.startswith("<") else _text(content)
 
 
 def _json(content: Content) -> tuple[str, list[str]]:

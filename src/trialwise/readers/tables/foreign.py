@@ -49,7 +49,8 @@ _BINARY = (
 )
 _TAR_AT = 257
 
-_TEXTS = (
+_WRITE = "let it write its results"
+_TEXTS: tuple[tuple[re.Pattern[bytes], str], ...] = (
     (
         re.compile(rb"\A(?:# mahimahi |# init timestamp: |#[^\n]* (?:in|e)gress: \d|TWPACKET)"),
         "a log of packets",
@@ -57,10 +58,31 @@ _TEXTS = (
     (re.compile(rb"^\[ *(?:ID|SUM|\d+)\] +(?:Interval|local )", re.MULTILINE), "what iperf printed"),
     (re.compile(rb"Performance counter stats for"), "what perf stat printed"),
     (re.compile(rb"^(?:Benchmark \d+: |Time \(mean)", re.MULTILINE), "what hyperfine printed"),
+    (re.compile(rb"^Benchmark +Time +CPU +Iterations", re.MULTILINE), "what Google Benchmark printed"),
+    (
+        re.compile(rb"^(?:# JMH version: |Benchmark +(?:\(.*\) +)?Mode +Cnt )", re.MULTILINE),
+        "what JMH printed",
+    ),
+    (re.compile(rb"^Name \(time in [^)\n]{1,9}\) +Min ", re.MULTILINE), "what pytest-benchmark printed"),
+    (re.compile(rb"^[^\n]{0,200}: Mean \+- std dev: ", re.MULTILINE), "what pyperf printed"),
+    (re.compile(rb"^Requests +\[total, rate(?:, throughput)?\]", re.MULTILINE), "what vegeta printed"),
+    (re.compile(rb"^ {2}(?:read|write|trim) ?: ?(?:IOPS=|io=)", re.MULTILINE), "what fio printed"),
+    (re.compile(rb"^Statistics +Avg +Stdev +Max", re.MULTILINE), "what bombardier printed"),
+    (re.compile(rb"^ *http_req_duration\.{3,}", re.MULTILINE), "what k6 printed"),
 )
 _HINTS = {
     "a log of packets": _PACKETS,
-    "what hyperfine printed": f"let it write --export-json, and {_COMPARED}",
+    "what hyperfine printed": f"let it write --export-json FILE, and {_COMPARED}",
+    "what iperf printed": f"{_WRITE}: `iperf3 -J`, or `iperf -y C`",
+    "what perf stat printed": f"{_WRITE}: `perf stat -j -o FILE`, or -x,",
+    "what Google Benchmark printed": f"{_WRITE}: --benchmark_out=FILE --benchmark_repetitions=10",
+    "what JMH printed": f"{_WRITE}: -rf json -rff FILE",
+    "what pytest-benchmark printed": f"{_WRITE}: --benchmark-json FILE",
+    "what pyperf printed": f"{_WRITE}: -o FILE",
+    "what vegeta printed": f"{_WRITE}: `vegeta report -type json`, or `vegeta encode`",
+    "what fio printed": f"{_WRITE}: --output-format=json",
+    "what bombardier printed": f"{_WRITE}: -l -o json -p r",
+    "what k6 printed": f"{_WRITE}: --summary-export FILE",
 }
 
 
@@ -89,6 +111,11 @@ def _of_tool(content: bytes, head: bytes) -> Foreign | None:
         return _json(content)
     if begin.startswith(b"<"):
         return _xml(begin)
+    return printed(head)
+
+
+def printed(head: bytes) -> Foreign | None:
+    """Identify text that a program printed for people; None if it is not known."""
     for pattern, what in _TEXTS:
         if pattern.search(head):
             return Foreign(what, _HINTS.get(what, _AS_TABLE))
