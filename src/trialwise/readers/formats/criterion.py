@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, Field, model_validator
 
 from trialwise.errors import AnalysisError
+from trialwise.numbers import first_of
 from trialwise.readers.content import Content
-from trialwise.readers.declared import NO_UNIT, Found, Reader
+from trialwise.readers.declared import MOST_LISTED, NO_UNIT, Found, Reader
 from trialwise.readers.forms import valid
 from trialwise.readers.long_lists import is_list
 from trialwise.readers.records import Inside, Summary
@@ -25,6 +26,8 @@ from trialwise.readers.units import normalised
 
 _DEEPEST = 3
 _MOST_BENCHMARKS = 20_000
+_OWN = ("new", "base", "change", "report")
+"""The folders of a benchmark to which criterion gives the names; each other one is a baseline."""
 _FILES = ("benchmark.json", "estimates.json", "sample.json")
 _NANOSECONDS = 1e-9
 _INTERVAL = re.compile(r"(time|thrpt): +\[([\d.]+) (\S{1,12}) ([\d.]+) (\S{1,12}) ([\d.]+) (\S{1,12})\]")
@@ -79,7 +82,12 @@ class Estimates(BaseModel):
 
 
 def _parts(folder: Path) -> Sequence[Path]:
-    """Return the files of the last run of each benchmark, in `new`; `base` is the run before."""
+    """Return the files of the last run of each benchmark, in `new`, or of the run whose own folder this is.
+
+    `base` is the run before, and other folders beside `new` are baselines that were given a name.
+    """
+    if (folder / "sample.json").is_file() and (folder / "benchmark.json").is_file():
+        return [folder / name for name in _FILES if (folder / name).is_file()]
     inner = folder / "criterion"
     root = inner if folder.name == "target" and inner.is_dir() else folder
     if root is folder and inner.is_dir():
@@ -108,6 +116,18 @@ def _read_folder(content: Content, found: Found) -> None:
         except AnalysisError as error:
             found.note("partial", what=f"{where} is damaged: {error}")
     found.note("within_process")
+    if names := sorted(
+        {name for folder in benchmarks if folder != content.path for name in _baselines(folder)}
+    ):
+        told = first_of(names, MOST_LISTED)
+        found.remark(f"baselines with names are left out, and read if their folders are named: {told}")
+
+
+def _baselines(folder: Path) -> Iterator[str]:
+    """Yield the names of the baselines beside the last run of a benchmark."""
+    if folder.name == "new":
+        beside = (path for path in islice(folder.parent.iterdir(), _MOST_BENCHMARKS) if path.name not in _OWN)
+        yield from (path.name for path in beside if (path / "sample.json").is_file())
 
 
 def _add(found: Found, files: dict[str, Content], where: str) -> None:
@@ -120,7 +140,7 @@ def _add(found: Found, files: dict[str, Content], where: str) -> None:
     linear = sample.sampling_mode == "Linear" and slope is not None
     value = slope.point_estimate * _NANOSECONDS if linear and slope else fsum(seconds) / len(seconds)
     found.add(
-        _treatment(identity),
+        _treatment(identity) | ({"baseline": found.content.path.name} if where == "." else {}),
         "time",
         value,
         "s",

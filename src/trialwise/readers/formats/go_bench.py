@@ -5,16 +5,23 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
+from trialwise.numbers import first_of
 from trialwise.readers.content import Content
-from trialwise.readers.declared import Found, Reader
+from trialwise.readers.declared import MOST_LISTED, Found, Reader
 from trialwise.readers.records import Better
 
-_LINE = re.compile(r"^Benchmark(\S*)\s+(\d+)((?:\s+[-+\d.eE]+ \S+)+)\s*$")
+_NUMBER = r"(?:[-+\d.eE]+|NaN|[-+]Inf)"
+_RESULT = rf"(\d+)((?:\s+{_NUMBER} \S+)+)\s*$"
+_LINE = re.compile(rf"^Benchmark(\S*)\s+{_RESULT}")
+_BEGUN = re.compile(r"^Benchmark(\S+)\s")
+_REST = re.compile(rf"(?:^|\s){_RESULT}")
+"""Where a benchmark prints lines of its own, its name stands before the first of them, and its result behind the last."""
+_LOST = re.compile(r"^FAIL\s+(\S+)\s+(?:\[(.*)\]|[\d.]+s)$")
 _SIGNATURE = re.compile(r"^Benchmark\S*\s+\d+\s+[-+\d.eE]+ \S+", re.MULTILINE)
-_VALUE = re.compile(r"([-+\d.eE]+) (\S+)")
+_VALUE = re.compile(rf"({_NUMBER}) (\S+)")
 _LABEL = re.compile(r"^([a-z][^\s:A-Z]*): *(.*)$")
 _UNIT = re.compile(r"^Unit (\S+) .*?better=(lower|higher)")
 _ENDED = re.compile(r"^\s*--- (FAIL|SKIP): Benchmark(\S+)")
@@ -23,6 +30,7 @@ _DIED = re.compile(r"^(?:Benchmark\S*\s+)?(panic: .*|fatal error: .*|\*\*\* Test
 """What the Go runtime prints where the program ends before its benchmarks do, perhaps behind the name of the one that ran."""
 _EVENT = re.compile(r'^\{"(?:Time|Action)":')
 _LONGEST = 80
+_LONGEST_RESULT = 500
 _FACTS = ("goos", "goarch", "cpu")
 _DIRECTIONS: dict[str, Better] = {"ns/op": "lower", "B/op": "lower", "allocs/op": "lower", "MB/s": "higher"}
 
@@ -94,8 +102,10 @@ def _read_events(content: Content, found: Found) -> None:
     _read_lines([(0, line) for line in lines], found)
 
 
-def _read_lines(lines: list[tuple[int, str]], found: Found) -> None:
+def _read_lines(told: list[tuple[int, str]], found: Found) -> None:
     file = _File()
+    lines = list(_joined(told))
+    lost: dict[str, None] = {}
     suffix = _has_suffixes(lines)
     series: list[tuple[tuple[str, ...], int]] = []
     for number, line in lines:
@@ -107,10 +117,32 @@ def _read_lines(lines: list[tuple[int, str]], found: Found) -> None:
             _add(found, file, treatment, measured[3], len(series), number)
         elif died := _DIED.match(line):
             found.note("partial", what=f"the program failed: {died[1][:_LONGEST]}")
+        elif failed := _LOST.match(line):
+            lost[f"{failed[1]}{f' ({failed[2]})' if failed[2] else ''}"] = None
+            file.take(line)
         else:
             file.take(line)
+    if lost:
+        found.remark(f"go test failed for {first_of(list(lost), MOST_LISTED)}: benchmarks may be missing")
     found.facts |= {name: file.labels[name] for name in _FACTS if name in file.labels}
     _note_units(found, series)
+
+
+def _joined(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield the lines, each result behind the name of its benchmark, from which output of the benchmark divided it."""
+    name = ""
+    for number, line in lines:
+        begun = None if _LINE.match(line) else _BEGUN.match(line)
+        told = line[begun.end() :] if begun else line
+        if begun:
+            name = begun[1]
+        is_result = name and len(told) <= _LONGEST_RESULT and " ns/op" in told and not _LINE.match(line)
+        if is_result and (rest := _REST.search(told)):
+            yield number, f"Benchmark{name}\t{rest[1]}{rest[2]}"
+            name = ""
+        elif not (name and (label := _LABEL.match(line)) and label[1] not in ("pkg", *_FACTS)):
+            yield number, line
+            name = name if begun or not (_LINE.match(line) or _OVER.match(line)) else ""
 
 
 def _add(found: Found, file: _File, treatment: dict[str, str], values: str, order: int, line: int) -> None:

@@ -25,6 +25,8 @@ from trialwise.readers.units import normalised
 
 _OPTIONS = ("real_time", "process_time", "manual_time")
 _SUMMARY = re.compile(r"^(.+)_(mean|median|stddev|cv|BigO|RMS)$")
+_FITS = ("BigO", "RMS")
+"""Summaries of a family of benchmarks: how their times grow."""
 _RATES: Mapping[str, tuple[str, Better]] = {
     "items_per_second": ("1/s", "higher"),
     "bytes_per_second": ("byte/s", "higher"),
@@ -170,7 +172,7 @@ def _read_rows(rows: Sequence[Entry], found: Found) -> None:
     for number, row in enumerate(rows):
         if row.run_type == "aggregate" and row.run_name not in measured:
             summarised.setdefault(row.run_name, {})[row.aggregate_name] = number, row
-        skipped += row.run_type == "aggregate" and row.run_name in measured
+        skipped += row.run_type == "aggregate" and (row.run_name in measured or row.aggregate_name in _FITS)
     for each in summarised.values():
         _add_summary(found, each)
     if summarised and not runs:
@@ -391,10 +393,11 @@ def _add_summary(found: Found, kinds: Mapping[str, tuple[int, Entry]]) -> None:
             **dict(deviation.counters),
         }
     )
-    for metric in (*_times(mean.run_name), *_RATES):
+    times = _times(mean.run_name)
+    for metric in (*times, *(name for name, _ in mean.counters)):
         if (value := values.get(metric)) is None:
             continue
-        unit, better = _RATES.get(metric, (mean.time_unit, "lower"))
+        unit, better = (mean.time_unit, "lower") if metric in times else _RATES.get(metric, ("", None))
         sd = spread.get(metric)
         found.add(
             _treatment(mean.run_name),

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel
 
+from trialwise.numbers import counted
 from trialwise.readers.appended import apart_at, documents_apart
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader, entries_have
@@ -66,6 +67,10 @@ def _read_json(content: Content, found: Found) -> None:
         found.named = tuple(dict.fromkeys(name for each in parameters for name in each))
     if len(document.results) > 1:
         found.note("order_blocked")
+    if zeros := sum(int((_array(result.times) == 0).sum()) for result in document.results):
+        found.remark(
+            f"{counted(zeros, 'run')} took no longer than the shell alone, and hyperfine wrote 0 s: use --shell none"
+        )
     if any(result.user is not None for result in document.results):
         found.remark("user and system times are means over the runs of a command, and are left out")
 

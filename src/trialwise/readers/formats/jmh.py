@@ -139,7 +139,8 @@ def _add(found: Found, each: Benchmark, treatment: Mapping[str, str], where: str
         if not (each.primary_metric.raw_data_histogram and _QUANTILE.fullmatch(name))
     }
     for name, metric in measured.items():
-        better = _better(each.mode) if name == "score" else None
+        is_of_mode = name == "score" or metric.score_unit == each.primary_metric.score_unit
+        better = _better(each.mode) if is_of_mode else None
         forks = metric.forks
         if not forks:
             found.add(

@@ -21,6 +21,7 @@ from trialwise.readers.parts import moment
 from trialwise.readers.records import Inside, Summary
 
 _PARAMETERS = re.compile(r"^([^\[]*)\[(.*)\]$", re.DOTALL)
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,16}\b")
 _FACTS = ("node", "machine", "python_version", "system", "release")
 
 
@@ -104,10 +105,14 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _parameters(each: Benchmark) -> Mapping[str, object]:
-    """Return parameters by name; by number if the file has them in the name of the test alone."""
-    if each.params is not None:
-        return each.params
+    """Return parameters by name; by number if the file has them in the name of the test alone.
+
+    The address of an object is another in each process: then what stands in the name of the test is the only parameter.
+    """
     told = _split(each.name)[1]
+    if each.params is not None:
+        has_address = any(_ADDRESS.search(str(level)) for level in each.params.values())
+        return {"param": told} if has_address and told else each.params
     return {f"param{number}": part for number, part in enumerate(told.split("-"), 1)} if told else {}
 
 

@@ -77,6 +77,29 @@ def test_summaries_without_a_kind_are_known_by_their_names():
     assert "aggregates_skipped" in codes(reading)
 
 
+def test_means_keep_their_counters_and_fits_are_no_values():
+    rows = [
+        {
+            "name": f"BM/8_{kind}",
+            "run_name": "BM/8",
+            "run_type": "aggregate",
+            "aggregate_name": kind,
+            "repetitions": 3,
+        }
+        | {"real_time": 2.0, "cpu_time": 1.0, "time_unit": "us", "items_per_second": 7.0, "k": 4.0}
+        for kind in ("mean", "stddev")
+    ]
+    fit = {"name": "BM_BigO", "run_name": "BM", "run_type": "aggregate", "aggregate_name": "BigO"}
+    reading = read(
+        google(
+            *rows, fit | {"cpu_coefficient": 2.0, "real_coefficient": 2.0, "big_o": "N", "time_unit": "us"}
+        )
+    )
+    assert {row.metric for row in reading.rows} == {"real_time", "cpu_time", "items_per_second", "k"}
+    assert values(reading, "k") == [4.0]
+    assert "1 row is a summary of others and is left out" in [note.text for note in reading.notes]
+
+
 def test_names_of_google_benchmarks_are_split():
     reading = read(google(run("f/8/depth:2/x/manual_time/threads:4")))
     assert reading.rows[0].treatment == {
@@ -118,6 +141,15 @@ def test_rounds_that_are_not_all_there_are_a_summary(data):
     assert "aggregated_only" in codes(reading)
 
 
+def test_the_address_of_an_object_is_no_level():
+    params = {"o": "UNSERIALIZABLE[<object object at 0x7f3e105a58a0>]"}
+    stats = {"rounds": 1, "mean": 1.0, "data": [1.0]}
+    reading = read(
+        {"machine_info": {}, "benchmarks": [{"name": "test_p[obj]", "params": params, "stats": stats}]}
+    )
+    assert [dict(row.treatment) for row in reading.rows] == [{"benchmark": "test_p", "param": "obj"}]
+
+
 def test_parameters_in_the_name_count_only_without_others():
     assert read(pytest_benchmark("test_a[x-1]", [2.0], 1)).rows[0].treatment == {
         "benchmark": "test_a",
@@ -152,6 +184,28 @@ def test_a_unit_that_was_cut_is_no_metric(end, hits):
     assert {row.metric for row in reading.rows} == {"ns/op", "hits/op"}
     assert values(reading, "hits/op") == hits
     assert ("partial" in codes(reading)) == (len(hits) == 1)
+
+
+def test_output_of_a_benchmark_stands_between_its_name_and_its_result():
+    told = "pkg: p\nBenchmarkA-2 \t hello\nseed: 5\n     100\t 5.0 ns/op\t 3 B/op\nBenchmarkA-2 \tx     100\t 6.0 ns/op\n"
+    reading = read(told + "BenchmarkB-2\t10\t7.0 ns/op\nPASS\n")
+    assert values(reading, "ns/op", benchmark="A", pkg="p", gomaxprocs="2") == [5.0, 6.0]
+    assert values(reading, "ns/op", benchmark="B") == [7.0]
+    assert values(reading, "B/op") == [3.0]
+    assert not any("seed" in row.treatment for row in reading.rows)
+
+
+def test_numbers_that_are_none_lose_no_others():
+    reading = read("BenchmarkA-2\t10\t7.0 ns/op\tNaN hits\t+Inf rate\n")
+    assert values(reading, "ns/op") == [7.0]
+    assert values(reading, "hits") == values(reading, "rate") == [None]
+    assert "not_finite" in codes(reading)
+
+
+def test_packages_that_failed_are_named():
+    told = "pkg: a\nBenchmarkA-2\t10\t7.0 ns/op\nPASS\nok  \ta\t1.0s\nFAIL\tb [build failed]\nFAIL\nFAIL\tc\t0.1s\n"
+    said = [note.text for note in read(told).notes]
+    assert "go test failed for b (build failed), c: benchmarks may be missing" in said
 
 
 def test_it_is_said_that_the_last_line_has_no_end():
@@ -214,6 +268,19 @@ def test_secondary_metrics_lose_their_dot_and_have_no_direction():
     reading = read([jmh(secondaryMetrics={"·gc.alloc.rate.norm": alloc}, forks=0)])
     assert values(reading, "gc.alloc.rate.norm") == [8.0, None]
     assert {"not_forked", "not_finite", "direction_unknown"} <= codes(reading)
+
+
+def test_parts_of_a_group_have_the_direction_of_its_mode():
+    metric = {"score": 4.0, "scoreUnit": "ops/s", "rawData": [[4.0]]}
+    told = {"jmhVersion": "1.37", "benchmark": "a.B.g", "mode": "thrpt", "forks": 1, "primaryMetric": metric}
+    reading = read(
+        [told | {"secondaryMetrics": {"get": metric, "·gc.count": metric | {"scoreUnit": "counts"}}}]
+    )
+    assert {row.metric: row.better for row in reading.rows} == {
+        "score": "higher",
+        "get": "higher",
+        "gc.count": None,
+    }
 
 
 def test_jmh_csv_holds_a_summary():
@@ -294,6 +361,22 @@ def test_a_damaged_benchmark_of_criterion_loses_no_other(tmp_path):
     reading = reader.reading(content)
     assert len(reading.rows) == 1
     assert "partial" in codes(reading)
+
+
+def test_baselines_of_criterion_are_named_and_read_where_their_folders_are(tmp_path):
+    for name, time in (("new", 10.0), ("base", 20.0), ("old", 30.0)):
+        folder = tmp_path / "criterion" / "g" / name
+        folder.mkdir(parents=True)
+        (folder / "benchmark.json").write_text('{"group_id": "g"}')
+        (folder / "sample.json").write_text(
+            json.dumps({"sampling_mode": "Flat", "iters": [2.0], "times": [time]})
+        )
+    reader, content = recognised_folder(tmp_path / "criterion")
+    reading = reader.reading(content)
+    assert values(reading, "time") == pytest.approx([5e-9])
+    assert any(note.text.endswith("read if their folders are named: old") for note in reading.notes)
+    reader, content = recognised_folder(tmp_path / "criterion" / "g" / "old")
+    assert values(reader.reading(content), "time", group="g", baseline="old") == pytest.approx([15e-9])
 
 
 def test_what_criterion_prints_has_its_throughput_with_the_high_time_first():
