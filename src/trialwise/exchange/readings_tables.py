@@ -3,47 +3,58 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 
 import polars as pl
 
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.errors import AnalysisError
+from trialwise.exchange.block_tables import (
+    as_json,
+    factor_of,
+    factors_in,
+    joined,
+    samples_of,
+    table_of,
+    trials_of,
+)
+from trialwise.readers.blocks import parts
 from trialwise.readers.records import Inside, Reading, Row, Summary
 
 _TRIALS = {
-    "file": pl.Int64,
-    "path": pl.String,
-    "row": pl.Int64,
-    "treatment": pl.String,
-    "metric": pl.String,
-    "value": pl.Float64,
-    "unit": pl.String,
-    "better": pl.String,
-    "status": pl.String,
-    "reason": pl.String,
-    "order": pl.Int64,
-    "start": pl.Float64,
-    "end": pl.Float64,
-    "seconds": pl.Float64,
-    "where": pl.String,
-    "levels": pl.String,
-    "factors": pl.String,
-    "summary": pl.String,
-    "samples": pl.String,
-    "n_samples": pl.Int64,
-    "repeated": pl.Boolean,
+    "file": pl.Int64(),
+    "path": pl.String(),
+    "row": pl.Int64(),
+    "treatment": pl.String(),
+    "metric": pl.String(),
+    "value": pl.Float64(),
+    "unit": pl.String(),
+    "better": pl.String(),
+    "status": pl.String(),
+    "reason": pl.String(),
+    "order": pl.Int64(),
+    "start": pl.Float64(),
+    "end": pl.Float64(),
+    "seconds": pl.Float64(),
+    "where": pl.String(),
+    "levels": pl.String(),
+    "factors": pl.String(),
+    "summary": pl.String(),
+    "samples": pl.String(),
+    "n_samples": pl.Int64(),
+    "repeated": pl.Boolean(),
 }
 _SAMPLES = {
-    "file": pl.Int64,
-    "row": pl.Int64,
-    "metric": pl.String,
-    "treatment": pl.String,
-    "sample": pl.Int64,
-    "time": pl.Float64,
-    "value": pl.Float64,
+    "file": pl.Int64(),
+    "row": pl.Int64(),
+    "metric": pl.String(),
+    "treatment": pl.String(),
+    "sample": pl.Int64(),
+    "time": pl.Float64(),
+    "value": pl.Float64(),
 }
 
 
@@ -53,52 +64,67 @@ def trials_table(readings: Sequence[Reading]) -> pl.DataFrame:
     `file` and `row` count from 0, and are the key of samples. `levels`, `factors` and `summary` are JSON. `start` and `end` are Unix
     seconds; what is not known is null.
     """
-    rows = [
-        (number, reading.path, place, *_cells(reading, row))
-        for number, reading in enumerate(readings)
-        for place, row in enumerate(reading.rows)
-    ]
-    table = pl.DataFrame(rows, schema=_TRIALS, orient="row")
-    return table.with_columns(_factors(readings))
+    factors = dict.fromkeys(name for reading in readings for name in _factors_in(reading.rows))
+    columns = {f"factor {name}" if name in _TRIALS else name: name for name in factors}
+    found: list[pl.DataFrame] = []
+    for number, reading in enumerate(readings):
+        single, blocks = parts(reading.rows)
+        if single:
+            found.append(_single(number, reading, single, columns))
+        begin = len(single)
+        for block in blocks:
+            cells = {"file": pl.lit(number, pl.Int64), **trials_of(block, reading, begin)}
+            cells |= {column: factor_of(block, name) for column, name in columns.items()}
+            found.append(table_of(cells))
+            begin += len(block)
+    return joined(found, {**_TRIALS, **dict.fromkeys(columns, pl.String())})
+
+
+def _factors_in(rows: Sequence[Row]) -> Iterator[str]:
+    single, blocks = parts(rows)
+    yield from chain.from_iterable(row.treatment for row in single)
+    yield from chain.from_iterable(map(factors_in, blocks))
+
+
+def _single(number: int, reading: Reading, rows: Sequence[Row], columns: Mapping[str, str]) -> pl.DataFrame:
+    """Return rows; `columns` has the name of each factor by that of its column."""
+    cells = [(number, reading.path, place, *_cells(reading, row)) for place, row in enumerate(rows)]
+    return pl.DataFrame(cells, schema=_TRIALS, orient="row").with_columns(
+        pl.Series(column, [row.treatment.get(name) for row in rows], dtype=pl.String)
+        for column, name in columns.items()
+    )
 
 
 def _cells(reading: Reading, row: Row) -> tuple[object, ...]:
     inside = row.samples
     return (
         treatment_name(reading.levels_of(row.treatment)), row.metric, row.value, row.unit, row.better, row.status,
-        row.reason, row.order, row.start, row.end, row.seconds, row.where, _json(row.levels), _json(row.treatment),
-        None if row.summary is None else _json(asdict(row.summary)),
+        row.reason, row.order, row.start, row.end, row.seconds, row.where, as_json(row.levels), as_json(row.treatment),
+        None if row.summary is None else as_json(asdict(row.summary)),
         None if inside is None else inside.name,
         None if inside is None else len(inside.values),
         None if inside is None else inside.repeated,
     )  # fmt: skip
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _factors(readings: Sequence[Reading]) -> list[pl.Series]:
-    """Return a column for each factor; one with the name of another column is called `factor NAME`."""
-    rows = [row.treatment for reading in readings for row in reading.rows]
-    names = dict.fromkeys(name for row in rows for name in row)
-    return [
-        pl.Series(
-            f"factor {name}" if name in _TRIALS else name, [row.get(name) for row in rows], dtype=pl.String
-        )
-        for name in names
-    ]
-
-
 def samples_table(readings: Sequence[Reading]) -> pl.DataFrame:
     """Return a row for each sample inside trials, in the unit of its metric; `time` as the file has it, in seconds."""
-    parts = [
-        _sampled(number, place, reading, row, row.samples)
-        for number, reading in enumerate(readings)
-        for place, row in enumerate(reading.rows)
-        if row.samples is not None and len(row.samples.values)
-    ]
-    return pl.concat(parts) if parts else pl.DataFrame(schema=_SAMPLES)
+    return joined(
+        [part for number, reading in enumerate(readings) for part in _sampled_in(number, reading)], _SAMPLES
+    )
+
+
+def _sampled_in(number: int, reading: Reading) -> Iterator[pl.DataFrame]:
+    single, blocks = parts(reading.rows)
+    for place, row in enumerate(single):
+        if row.samples is not None and len(row.samples.values):
+            yield _sampled(number, place, reading, row, row.samples)
+    begin = len(single)
+    for block in blocks:
+        if block.samples is not None and len(block.samples.values):
+            cells = samples_of(block, block.samples, reading, begin)
+            yield table_of({"file": pl.lit(number, pl.Int64), **cells})
+        begin += len(block)
 
 
 def _sampled(number: int, place: int, reading: Reading, row: Row, inside: Inside) -> pl.DataFrame:

@@ -1,5 +1,6 @@
 """Rows that are held as columns are the rows that they would be by themselves, for whatever reads them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 
 from trialwise.analysis.looking import see
 from trialwise.exchange.readings import trial_set
-from trialwise.readers.blocks import distinct, first_of
+from trialwise.exchange.readings_tables import samples_table, trials_table
+from trialwise.readers.blocks import Ragged, distinct, first_of
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.distinguishing import with_names
@@ -83,6 +85,30 @@ def test_a_look_at_a_block_is_that_at_its_rows(reasons):
         for group in [Group("x", "x", (each,))]
     ]
     assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("reasons", [{}, {3: "timeout"}, dict.fromkeys(range(6), "x")])
+def test_a_table_of_a_block_is_that_of_its_rows(reasons):
+    alone, together = (trials_table([each, each]) for each in readings(reasons))
+    assert together.equals(alone)
+    assert together.schema == alone.schema
+
+
+@pytest.mark.parametrize("units", [[{}], [{"host": 'h"1'}, {"host": "h2"}]])
+def test_a_table_of_repetitions_and_their_samples_is_that_of_the_rows(units):
+    found = Found(Content(Path("x_1.csv"), b""), READER)
+    found.add({"cc": "reno", "size": "7"}, "rate", 3.0, "byte", levels={"process": "7"})
+    found.add_block(
+        "delay", np.arange(6.0), "s", "lower", treatments=[{"cc": "cubic"}, {"metric": "x"}], treatment=np.array(OF, np.int32),
+        numbers=range(2, 8), where=("/", "/x"), places=range(3, 9), repetitions=["a-", 'b"'], units=units,
+        within=None if len(units) == 1 else np.array(WITHIN, np.int32),
+        samples=Ragged.of("iteration", [[1.0], [], [2.0, 3.0], [4.0], [5.0], [6.0, 7.0, 8.0]]),
+    )  # fmt: skip
+    reading = found.reading(READER)
+    alone = replace(reading, rows=list(reading.rows))
+    assert trials_table([reading]).equals(trials_table([alone]))
+    assert samples_table([reading]).equals(samples_table([alone]))
+    assert len(samples_table([reading])) == 8
 
 
 def test_a_unit_of_which_one_metric_failed_has_not_failed():
