@@ -16,6 +16,8 @@ export BINDGEN_EXTRA_CLANG_ARGS ?= -I$(shell cc -print-file-name=include 2>/dev/
 export TRIALWISE_OML4PY ?= $(or $(wildcard $(CURDIR)/.venv/bin/python),python3)
 # Images of containers often set it. Without compiled files every start of a program of the tests compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
+# Workers of the tests keep all processors busy: threads of OpenBLAS would wait for each other and for them.
+check-python test-system: export OPENBLAS_NUM_THREADS = 1
 # Built by the setup of schemes alone, and no part of the workspace.
 QUICHE := src/trialwise/schemes/library/quiche/Cargo.toml
 # The program of an end of a real path, which is sent there: static, so that it runs on any Linux of this architecture.
