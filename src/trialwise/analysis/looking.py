@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from math import comb, isfinite
 
 import numpy as np
@@ -18,6 +19,7 @@ from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet, by_subjec
 from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Better, Extent
+from trialwise.numbers import counted
 from trialwise.readers.blocks import Block, first_of, parts
 from trialwise.readers.blocks import failed as failed_rows
 from trialwise.readers.codes import CODES
@@ -123,12 +125,18 @@ _LIMITS = frozenset({"one_unit", "order_blocked", "order_unknown"})
 """Notes of single files that a group says for itself."""
 _IN_ONE = frozenset({"within_process"})
 """The note of a file that is lifted where other files repeat what it has."""
+_MOST_LOST = 3
 _OF_FILES = "process (a file each)"
 """The unit of replication where each file holds the repetitions of one process."""
 
 
 def see(group: Group, trials: TrialSet, pattern: str = "") -> Seen:
     """Look at the trials of one group."""
+    lost = _failed_wholly(group, trials)
+    if lost:
+        trials = replace(
+            trials, treatments={**trials.treatments, **{name: levels for name, (levels, _) in lost.items()}}
+        )
     levels = _levels(trials)
     follows = _follows(trials, [name for name in levels if len(levels[name]) > 1])
     factors = {name: found for name, found in levels.items() if len(found) > 1 and name not in follows}
@@ -154,12 +162,40 @@ def see(group: Group, trials: TrialSet, pattern: str = "") -> Seen:
         pattern=pattern,
         order=order,
         metrics=metrics,
-        left_out=tuple(_notes(group, _LEFT_OUT)),
+        left_out=(
+            *_notes(group, _LEFT_OUT),
+            *_told_lost({names[name]: why for name, (_, why) in lost.items()}),
+        ),
         cannot=tuple(
             dict.fromkeys([*blocked, *_bills(metrics), *_others(group, _IN_ONE if by_files else frozenset())])
         ),
         errors=tuple(_notes(group, _ERRORS)),
     )
+
+
+def _failed_wholly(group: Group, trials: TrialSet) -> dict[str, tuple[Mapping[str, str], str]]:
+    """Return the levels of treatments of which every trial failed, and why, if they are named as others are.
+
+    A trial that hardly began tells few of its levels, and is no treatment.
+    """
+    shapes = {frozenset(levels) for levels in trials.treatments.values()}
+    found: dict[str, tuple[Mapping[str, str], str]] = {}
+    for reading in group.readings:
+        for row in failed_rows(reading.rows):
+            levels = reading.levels_of(row.treatment)
+            is_named = frozenset(levels) in shapes or (
+                reading.subjects and levels.keys() >= set(reading.subjects)
+            )
+            if is_named and (name := treatment_name(levels)) not in trials.treatments:
+                found.setdefault(name, (levels, row.reason))
+    return found
+
+
+def _told_lost(reasons: Mapping[str, str]) -> Iterator[str]:
+    for name, reason in islice(reasons.items(), _MOST_LOST):
+        yield f"every trial of {name} failed: {reason}"
+    if len(reasons) > _MOST_LOST:
+        yield f"every trial of {counted(len(reasons) - _MOST_LOST, 'more treatment')} failed"
 
 
 def see_summaries(group: Group, pattern: str = "") -> Seen:
@@ -253,7 +289,7 @@ def _metric(
         else "": treatments
         for levels, treatments in by_subject(trials.treatments, alike).items()
     }
-    pairs = sum(comb(len(treatments), 2) for treatments in sets.values())
+    pairs = sum(comb(sum(not own[each].is_empty() for each in treatments), 2) for treatments in sets.values())
     answers: list[Answer] = []
     refusals: list[str] = []
     for subject, treatments in sets.items():

@@ -172,3 +172,23 @@ def test_a_metric_of_failed_trials_alone_has_no_mean_of_another():
     errors = tuple(replace(row, metric="errors", unit="1", value=39.0) for row in made.rows)
     time, _ = seen(replace(made, rows=failed + errors)).metrics
     assert [(each.n, each.failed, each.mean) for each in time.treatments] == [(0, 1, None), (0, 1, None)]
+
+
+def test_treatments_whose_trials_all_failed_are_named_and_widen_no_interval():
+    made = reading({("a",): [1.0, 1.2, 1.1], ("b",): [2.0, 2.3, 2.1], ("c",): [3.0, 3.0], ("d",): [4.0]})
+    rows = tuple(
+        replace(row, value=None, status="failed", reason="exit code 3") if row.treatment["x"] in "cd" else row
+        for row in made.rows
+    )
+    hardly_begun = replace(rows[-1], treatment={}, reason="refused")
+    found = seen(replace(made, rows=(*rows, hardly_begun)))
+    (time,) = found.metrics
+    assert [(each.treatment, each.n, each.failed) for each in time.treatments] == [
+        ("x=a", 3, 0), ("x=b", 3, 0), ("x=c", 0, 2), ("x=d", 0, 1)
+    ]  # fmt: skip
+    assert [line for line in found.left_out if "every" in line] == [
+        "every trial of x=c failed: exit code 3",
+        "every trial of x=d failed: exit code 3",
+    ]
+    alone = seen(replace(made, rows=tuple(row for row in rows if row.value is not None)))
+    assert time.answers == alone.metrics[0].answers
