@@ -146,7 +146,19 @@ def assert_masked(bench: Bench) -> None:
         text = f"trial {number}.1 printed or wrote the secret PGPASSWORD, masked in what is kept"
         assert said.count(text) == 1
     assert any("a secret stands in its name" in text for text in said)
+    counted = "outputs with masked secrets: 2"
+    assert counted in bench.compute("status", bench.directory).stdout
+    assert counted in " ".join(
+        json.dumps(json.loads(bench.compute("analyze", bench.directory, "--json").stdout)).split()
+    )
     assert bench.values() == [7.5, 7.5]
+
+
+def test_a_run_says_of_its_first_secret_that_it_was_masked(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PGPASSWORD", SECRET)
+    write_secret_bench(bench)
+    said = bench.command_line("run", bench.file, "--directory", bench.directory).stderr
+    assert said.count("printed or wrote the secret PGPASSWORD, masked in what is kept") == 1
 
 
 def test_a_secret_that_is_printed_is_written_nowhere(bench: Bench, monkeypatch: pytest.MonkeyPatch):

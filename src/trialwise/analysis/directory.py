@@ -26,7 +26,7 @@ from trialwise.experiment.model import Experiment, Method
 from trialwise.measurement.path_moves import moves_in
 from trialwise.store.directory import EXPERIMENT, ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import PATH_CHANGED, TrialRow
+from trialwise.store.records import MASKED_OUTPUTS, PATH_CHANGED, TrialRow
 
 
 def analyse_directory(
@@ -193,6 +193,8 @@ def _beginnings(store: StoreObservations) -> Iterator[str]:
 
 def _notes(experiment: Experiment, store: StoreObservations, ledger: Ledger) -> tuple[str, ...]:
     notes = [f"{event.kind}: {event.text}" for event in ledger.events() if event.is_caveat]
+    if masked := sum(event.routine == MASKED_OUTPUTS for event in ledger.events()):
+        notes.append(f"{MASKED_OUTPUTS}: {masked}, each an event of the ledger")
     if any(event.kind == PATH_CHANGED for event in ledger.events()):
         notes += _beginnings(store)
     notes += [each.text for each in moves_in(ledger.meta()) if each.text]

@@ -14,7 +14,7 @@ from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.files import keep
 from trialwise.store.ledger import Ledger
 from trialwise.store.outputs import files_file, log_name, output_files, shortened
-from trialwise.store.records import Event, Session, TrialEnd, TrialRow
+from trialwise.store.records import REMARK, Event, Session, TrialEnd, TrialRow
 from trialwise.store.samples import (
     Entry,
     file_name,
@@ -52,7 +52,8 @@ class Recorder:
         self._directory = directory
         self._ledger = ledger
         self._now = now
-        self._remarks = {event.text for event in ledger.events() if event.kind == "remark"}
+        self._remarks = {event.text for event in ledger.events() if event.kind == REMARK}
+        self._counted: set[str] = set()
 
     def record(self, row: TrialRow, outcome: TrialOutcome, *, retry: bool = False) -> None:
         """Record the outcome of a claimed trial; with `retry` it is planned again.
@@ -119,12 +120,16 @@ class Recorder:
         self._ledger.record_together(ends, session, digests)
 
     def new_remarks(self, remarks: Iterable[str]) -> Iterator[str]:
-        """Record the remarks that no trial has made before, and yield them."""
+        """Record the remarks that no trial has made before, and yield them; of those that are counted the first of a run."""
         for text in remarks:
             if text not in self._remarks:
                 self._remarks.add(text)
-                self._ledger.add_event(Event(self._now(), "remark", text))
-                yield text
+                event = Event(self._now(), REMARK, text)
+                self._ledger.add_event(event)
+                if event.routine not in self._counted:
+                    yield text
+                if event.routine is not None:
+                    self._counted.add(event.routine)
 
     def _end(self, one: Ended, segment: str, entries: list[Entry]) -> TrialEnd:
         row, outcome = one.row, one.outcome

@@ -28,7 +28,7 @@ from trialwise.measurement.known_files import KnownFiles
 from trialwise.measurement.tree import Tree
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import ENVIRONMENT_CHANGED, Event, Session, TrialRow
+from trialwise.store.records import ENVIRONMENT_CHANGED, REMARK, Event, Session, TrialRow
 from trialwise.trials.base import TrialKind, TrialOutcome
 from trialwise.trials.surroundings import passed_by
 
@@ -297,7 +297,7 @@ class SessionKeeper:
             if written:
                 self._watch.files.drop(written)
                 text = f"{who} {', '.join(sorted(written))}: a change of it begins no series any more"
-                ledger.add_event(Event(time.time(), "remark", text))
+                ledger.add_event(Event(time.time(), REMARK, text))
                 identity = without(identity, written)
         return identity
 

@@ -15,7 +15,7 @@ from trialwise.measurement.outliving import Written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _PART = 24
 """Bytes of which one part is whole where a long form is broken into lines of base64, openssl or xxd."""
@@ -88,12 +88,6 @@ class Masks:
         if found is not None:
             self.met.add(found[1])
         return found
-
-
-def told_of(names: Collection[str]) -> str:
-    """Say which secrets a trial or a service printed or wrote."""
-    listed = ", ".join(sorted(names))
-    return f"printed or wrote the secret{'s' if len(names) > 1 else ''} {listed}, masked in what is kept"
 
 
 def _may_be_broken(form: bytes, data: bytes) -> bool:

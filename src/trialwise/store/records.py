@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from trialwise.experiment.masked import MASKED
 from trialwise.experiment.model import Level
 
 Status = Literal["planned", "running", "finished", "failed", "abandoned", "invalid", "excluded", "skipped"]
@@ -148,6 +149,12 @@ _VERSION = "; version "
 ENVIRONMENT_CHANGED, PATH_CHANGED = "environment changed", "path changed"
 """Kinds of the events after which trials form another series."""
 
+REMARK = "remark"
+"""The kind of what is said of a trial, or of all."""
+MASKED_OUTPUTS = "outputs with masked secrets"
+"""What trials and services are counted as that printed or wrote a secret."""
+_ROUTINE = {"reset": "resets", SERVICE: "services started"}
+
 
 def service_started(name: str, took: str, trial: int, version: str | None) -> str:
     """Return the text of the event that a service was started, before a trial."""
@@ -175,9 +182,11 @@ class Event:
     text: str
 
     @property
-    def is_routine(self) -> bool:
-        """Whether it happens so often that users want a count of such events, not a list."""
-        return self.kind in ("reset", SERVICE)
+    def routine(self) -> str | None:
+        """What to call events of its kind where they are counted, since they happen too often for a list; None for others."""
+        if self.kind == REMARK and self.text.endswith(MASKED):
+            return MASKED_OUTPUTS
+        return _ROUTINE.get(self.kind)
 
     @property
     def begins_series(self) -> bool:
@@ -187,4 +196,4 @@ class Event:
     @property
     def is_caveat(self) -> bool:
         """Whether readers of the values need to know of it: true of all non-routine events except who computed the values."""
-        return not self.is_routine and self.kind != "node"
+        return self.routine is None and self.kind != "node"

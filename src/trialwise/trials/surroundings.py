@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from trialwise.errors import PlanError
+from trialwise.experiment.masked import told_of
 from trialwise.measurement.inherited import EVERYTHING, held_back, passed_on
-from trialwise.measurement.masking import SHORTEST, Masks, told_of
+from trialwise.measurement.masking import SHORTEST, Masks
 from trialwise.numbers import first_of
 
 if TYPE_CHECKING:

@@ -14,18 +14,26 @@ import numpy as np
 
 from trialwise.execution.events import ServiceStarting
 from trialwise.execution.services.process import ServiceProcess
+from trialwise.experiment.masked import told_of
 from trialwise.experiment.model import Experiment, Level, Service
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.quantity import duration_text
 from trialwise.experiment.sources import ServiceQuantity, ServiceSource
 from trialwise.experiment.traits import sources_of
 from trialwise.measurement.file_identity import NamedFile
-from trialwise.measurement.masking import told_of
 from trialwise.measurement.programs import files_beside
 from trialwise.measurement.samples import Samples
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import SERVICE, SERVICE_DIED, SERVICE_FAILED, Event, TrialRow, service_started
+from trialwise.store.records import (
+    REMARK,
+    SERVICE,
+    SERVICE_DIED,
+    SERVICE_FAILED,
+    Event,
+    TrialRow,
+    service_started,
+)
 from trialwise.trials.base import TrialOutcome
 from trialwise.trials.command import check_program, nowhere
 from trialwise.trials.marked import MARKER
@@ -285,7 +293,7 @@ class Services:
         """Keep what a service has printed beside the logs of trials."""
         printed = handle.printed()
         if handle.masked:
-            self._note("remark", f"service {name} {told_of(handle.masked)}")
+            self._note(REMARK, f"service {name} {told_of(handle.masked)}")
         if printed:
             file = f"logs/service-{name}-{row.number:06d}-{row.attempt}"
             names = itertools.chain([f"{file}.txt"], (f"{file}-{again}.txt" for again in itertools.count(2)))

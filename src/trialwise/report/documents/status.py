@@ -29,8 +29,6 @@ from trialwise.wording.chain import head_text
 
 if TYPE_CHECKING:
     from trialwise.study.documents import RunDocument, StatusDocument, WorkerDocument
-_ROUTINE = {"reset": "resets", "service": "services started"}
-"""What is counted of routine events, by their kind."""
 _RARE = ("invalid", "excluded", "running", "skipped")
 """Statuses that have a column only where an attempt has them."""
 
@@ -125,16 +123,14 @@ def _beside(status: StatusDocument) -> Iterator[Block]:
         (f"trial {each.number}.{each.attempt} ", Name(each.treatment), f" {each.status}: {each.reason}")
         for each in status.failures
     )
-    routine = Counter(event.kind for event in status.events if event.is_routine)
+    routine = Counter(event.routine for event in status.events if event.routine)
     events = tuple(
-        (f"{_local(event.time)} {event.kind}: {event.text}",)
-        for event in status.events
-        if not event.is_routine
+        (f"{_local(event.time)} {event.kind}: {event.text}",) for event in status.events if not event.routine
     )
     beside = (
         *nodes,
         *failures,
-        *((f"{_ROUTINE[kind]}: {number}",) for kind, number in routine.items()),
+        *((f"{what}: {number}",) for what, number in routine.items()),
         *_amendments(status),
         *events,
     )
