@@ -64,9 +64,9 @@ def _samples_of(path: Path) -> Path:
 
 
 def _write_csv(path: Path, table: pl.DataFrame) -> None:
-    from trialwise.exchange.csv_text import csv_text
+    from trialwise.exchange.csv_text import write_table
 
-    path.write_text(csv_text(table.columns, table.iter_rows()), encoding="utf-8")
+    write_table(path, table)
 
 
 def _write_parquet(path: Path, table: pl.DataFrame) -> None:
