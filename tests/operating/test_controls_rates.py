@@ -4,6 +4,9 @@ Lists of Poisson flows over two links in a row, first come first served: the goo
 fifth faster; the worthless one has the times of other lists. Means of the controls come from lists of their own.
 """
 
+import logging
+import os
+
 import numpy as np
 import pytest
 
@@ -11,7 +14,8 @@ from binomial import least
 from trialwise import statistics as st
 
 pytestmark = pytest.mark.operating
-FLOWS, LISTS, KNOWN, REPETITIONS = 40, 200, 1000, 150
+FLOWS, LISTS, KNOWN = 40, 200, 1000
+REPETITIONS = int(os.environ.get("REPETITIONS", "150"))
 
 
 def served(arrivals, services):
@@ -59,3 +63,46 @@ def test_intervals_hold_whatever_the_engine_says(percentile, worthless):
         gains.append(found.gain)
     assert held / REPETITIONS >= least(0.95, REPETITIONS)
     assert (0.95 < np.median(gains) < 1.05) if worthless else (np.median(gains) > 2)
+
+
+@pytest.mark.parametrize("percentile", [None, 90.0])
+@pytest.mark.parametrize("worthless", [False, True])
+def test_differences_of_schemes_hold_with_controls(percentile, worthless):
+    """The second scheme's other link is slower by a quarter; the engines know a part of it, of each scheme one."""
+    random = np.random.default_rng(77)
+
+    def both(lists):
+        arrivals = np.cumsum(random.exponential(1, (lists, FLOWS)), axis=1)
+        services = 0.6 * random.lognormal(-0.5, 1, (lists, FLOWS))
+        noise = random.lognormal(0, 0.2, (lists, FLOWS))
+        first = served(arrivals, services)
+        schemes = [served(first, scale * services * noise) - arrivals for scale in (0.8, 1.0)]
+        return schemes, [served(first, scale * services) - arrivals for scale in (0.7, 0.9)]
+
+    def statistic(samples):
+        return samples.mean() if percentile is None else np.percentile(samples, percentile)
+
+    schemes, engines = both(40_000)
+    truth = statistic(schemes[1]) - statistic(schemes[0])
+    levels = [statistic(engine[:4000]) for engine in engines]
+
+    def controls(engine, level):
+        beyond = engine - level if percentile is None else (engine > level) - (1 - percentile / 100)
+        return beyond.sum(axis=1)
+
+    held, gains = 0, []
+    for _ in range(REPETITIONS):
+        schemes, engines = both(LISTS + KNOWN)
+        if worthless:
+            engines = [np.roll(engine, 1, axis=0) for engine in engines]
+        x = np.column_stack([controls(*each) for each in zip(engines, levels, strict=True)])
+        y = np.column_stack([st.pooled_influence(list(each[:LISTS]), percentile) for each in schemes])
+        means, spread = x[LISTS:].mean(axis=0), np.cov(x[LISTS:].T) / KNOWN
+        found = st.controlled_values(y, x[:LISTS], means, spread, KNOWN)
+        shown = st.paired_difference(*found.values.T).welch
+        held += shown.low <= truth <= shown.high
+        gains.append(found.gains[0, 1])
+    name = f"{'mean' if percentile is None else 'p90'}{', worthless' if worthless else ''}"
+    logging.getLogger(__name__).info("%s: %.3f held, gain %.2f", name, held / REPETITIONS, np.median(gains))
+    assert held / REPETITIONS >= least(0.95, REPETITIONS)
+    assert (0.9 < np.median(gains) < 1.1) if worthless else (np.median(gains) > 1.5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,15 +19,15 @@ from trialwise.errors import TrialwiseError
 from trialwise.foreign_files import named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from trialwise.analysis.comparison.gate import Outcome
     from trialwise.analysis.comparison.ranking import Ranking
     from trialwise.analysis.comparison.results import Comparison
-    from trialwise.analysis.progress import Progress
     from trialwise.analysis.trial_set import Level, TrialSet
     from trialwise.exchange.trials_table import TrialColumns
     from trialwise.report.documents.compare import Order
+    from trialwise.study.reading import ComparedControls
 
 _CODES = {"passed": 0, "failed": 1, "undecided": 3}
 Several = Annotated[tuple[str, ...], Parameter(negative="")]
@@ -80,6 +81,7 @@ def compare(
     from_b: Annotated[tuple[str, ...], Parameter(name="--b", negative="")] = (),
     level: Literal["trial", "process", "build", "boot", "host"] | None = None,
     unpaired: Flag = False,
+    controls: str | None = None,
     paper: Flag = False,
     rank: Flag = False,
     gate: Flag = False,
@@ -135,6 +137,9 @@ def compare(
         The level of inference, instead of the highest that varies: what is above it is then taken as fixed.
     unpaired
         Compare treatments of a simulation as independent trials, although those of one round met the same flows.
+    controls
+        Control variates of differences between treatments that met the same flows, from 200 shared trials on: workload, or engines
+        as in fluid,links (docs/how-to/read-estimates.md).
     paper
         The table of Pantheon's replication walkthrough, and below it what replicates, within 10% unless --margin says otherwise.
     rank
@@ -156,9 +161,13 @@ def compare(
     _check(a, b, from_a or from_b, files, of_pairs, rank=rank, paper=paper)
     if undecided_passes and not gate:
         raise TrialwiseError("--undecided-passes is only valid with --gate", hint="add --gate")
+    from trialwise.cli.comparison_options import read_side
+
     with StatusLine(f"reading {named(a)}") as patience:
         table = _table(columns, reading or ReadingOptions())
-        sides = _sides(a, b, from_a, from_b, metric, columns, table, patience.going, paired=not unpaired)
+        adjusted = _controls(controls, confidence, patience, is_one=b is None and not unpaired)
+        read = partial(read_side, metrics=metric, columns=table, told=patience.going)
+        sides = _sides(a, b, from_a, from_b, columns, partial(read, paired=not unpaired, controls=adjusted))
         from trialwise.analysis.comparison.ranking import rank as rank_side
 
         patience.say(f"comparing {sum(side.table.height for side in sides)} values")
@@ -212,28 +221,41 @@ def _sides(
     b: Path | None,
     from_a: tuple[str, ...],
     from_b: tuple[str, ...],
-    metric: tuple[str, ...],
     columns: TableColumnOptions,
-    table: TrialColumns,
-    going: Progress,
-    *,
-    paired: bool,
+    read_one: Callable[[Path], TrialSet],
 ) -> list[TrialSet]:
     from trialwise.analysis.comparison.sides import selected
-    from trialwise.cli.comparison_options import read_side, selection, told
+    from trialwise.cli.comparison_options import selection, told
     from trialwise.study.sides import with_pantheon_names
 
     first, second = selection(from_a, "--a"), selection(from_b, "--b")
     if b is None and bool(first) != bool(second):
         raise TrialwiseError("one side only is chosen", hint="add both --a FACTOR=LEVEL and --b FACTOR=LEVEL")
-    read = {
-        path: read_side(path, metric, table, paired=paired, told=going) for path in dict.fromkeys((a, b or a))
-    }
+    read = {path: read_one(path) for path in dict.fromkeys((a, b or a))}
     sides = [read[a]] if b is None and not first else [read[a], read[b or a]]
     sides = told(sides, columns.better, columns.unit)
     chosen = zip(sides, (first, second), strict=False)
     sides = [selected(side, wanted, _name(side, b, wanted)) if wanted else side for side, wanted in chosen]
     return with_pantheon_names(sides) if len(sides) == 2 else sides
+
+
+def _controls(
+    text: str | None, confidence: float, patience: StatusLine, *, is_one: bool
+) -> ComparedControls | None:
+    """Return the controls that are asked for; they go with one directory whose treatments are compared in pairs."""
+    from trialwise.cli.tables import controls_given
+
+    kind = controls_given(text)
+    if kind is None or kind == "none":
+        return None
+    if not is_one:
+        raise TrialwiseError(
+            "--controls are for treatments of one directory that met the same flows, compared in pairs",
+            hint="choose two sets of treatments with --a and --b, or add --rank, without --unpaired",
+        )
+    from trialwise.study.reading import ComparedControls
+
+    return ComparedControls(kind, confidence, patience.drawing)
 
 
 def _name(side: TrialSet, b: Path | None, wanted: dict[str, list[str]]) -> str:

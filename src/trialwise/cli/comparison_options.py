@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trialwise.analysis.progress import Progress
     from trialwise.analysis.trial_set import TrialSet
     from trialwise.exchange.trials_table import TrialColumns
+    from trialwise.study.reading import ComparedControls
 
 
 def margins(texts: Sequence[str]) -> tuple[Extent | None, dict[str, Extent]]:
@@ -78,10 +79,12 @@ def read_side(
     *,
     paired: bool = True,
     told: Progress | None = None,
+    controls: ComparedControls | None = None,
 ) -> TrialSet:
     """Read the trials of one path, named as given.
 
-    With `paired`, simulated trials that met the same flows share a name. `told` is called with the progress of reading.
+    With `paired`, simulated trials that met the same flows share a name. `told` is called with the progress of reading. `controls` are
+    those of `study.reading.comparison_set`.
 
     Raises
     ------
@@ -91,7 +94,7 @@ def read_side(
     from trialwise.analysis.comparison.sides import with_metrics
     from trialwise.study.sources import compared_trials
 
-    return with_metrics(compared_trials(path, columns, paired=paired, told=told), metrics)
+    return with_metrics(compared_trials(path, columns, paired=paired, told=told, controls=controls), metrics)
 
 
 def told(sides: Sequence[TrialSet], better: Sequence[str], unit: Sequence[str]) -> list[TrialSet]:

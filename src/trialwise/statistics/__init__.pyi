@@ -57,6 +57,7 @@ from trialwise.statistics.pooled.control_variates import (
     control_variates,
     independent_controls,
 )
+from trialwise.statistics.pooled.controlled_values import ControlledValues, controlled_values
 from trialwise.statistics.pooled.influence import pooled_influence
 from trialwise.statistics.pooled.levels import Level, LevelAllocation, LevelMeans, allocate
 from trialwise.statistics.pooled.mean import PerTrialMean, per_trial_mean, pooled_mean
@@ -155,6 +156,7 @@ __all__ = [
     "Component",
     "ConfidenceSequence",
     "ControlVariates",
+    "ControlledValues",
     "Convergence",
     "Correction",
     "Correlogram",
@@ -242,6 +244,7 @@ __all__ = [
     "combine_pilots",
     "control_variates",
     "control_variates_quantile",
+    "controlled_values",
     "convergence",
     "cross_entropy_search",
     "cross_entropy_update",

@@ -10,6 +10,7 @@ from trialwise.analysis.comparison.between import VerdictSummary, between_treatm
 from trialwise.analysis.comparison.comparing import CompareOptions
 from trialwise.analysis.directory import analyse_directory
 from trialwise.analysis.effects.directory import EffectsInput, read_effects_directory
+from trialwise.analysis.estimation.controlled_sides import Wanted, stopped_by, with_controls
 from trialwise.analysis.estimation.controls import Workloads
 from trialwise.analysis.estimation.flow_lists import flow_list_names, paired_by_round
 from trialwise.analysis.estimation.trial_values import with_estimands
@@ -208,18 +209,39 @@ def _with_left_out(
         )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ComparedControls:
+    """Controls of comparisons, the confidence of these in percent, and who is told of the lists that are drawn."""
+
+    kind: Controls
+    confidence: float = 95.0
+    watch: Watch | None = None
+
+
 def comparison_set(
-    path: Path, metrics: Sequence[str] = (), *, paired: bool = True, told: Progress | None = None
+    path: Path,
+    metrics: Sequence[str] = (),
+    *,
+    paired: bool = True,
+    told: Progress | None = None,
+    controls: ComparedControls | None = None,
 ) -> TrialSet:
     """Return the trials of an experiment directory for comparison: for pooled metrics, each trial's contribution.
 
     `paired`: simulated trials that met the same flows get the same name. `told` receives the number of trials read of each
-    metric. The notes say how means change with the trials that somebody left out.
+    metric. The notes say how means change with the trials that somebody left out. `controls` adjust the values of trials that met the
+    same flows for what is known of these.
     """
     with opened(path) as (experiment, directory, ledger):
-        found = _comparison_set(experiment, directory, ledger, metrics, paired=paired, told=told)
+        found = _comparison_set(
+            experiment, directory, ledger, metrics, paired=paired, told=told, controls=controls
+        )
     return _with_left_out(
-        found, path, lambda of, place, ledger: _comparison_set(of, place, ledger, metrics, paired=paired)
+        found,
+        path,
+        lambda of, place, ledger: _comparison_set(
+            of, place, ledger, metrics, paired=paired, controls=controls
+        ),
     )
 
 
@@ -237,12 +259,21 @@ def _comparison_set(
     *,
     paired: bool = True,
     told: Progress | None = None,
+    controls: ComparedControls | None = None,
 ) -> TrialSet:
     store = StoreObservations(experiment, directory, ledger, told)
     trials = read_trial_set(experiment, directory, ledger, metrics, store)
     trials = with_estimands(trials, experiment, store)
     levels = {row.treatment: row.factors for row in store.rows}
-    return paired_by_round(trials, flow_list_names(experiment, levels)) if paired else trials
+    names = flow_list_names(experiment, levels)
+    if controls is not None:
+        known = known_workloads(experiment, directory, controls.watch)
+        trials = with_controls(
+            trials, experiment, store, names, Wanted(controls.kind, known, controls.confidence)
+        )
+    elif paired and len(set(names.values())) < len(names):
+        trials = dataclasses.replace(trials, notes=(*trials.notes, *stopped_by(experiment)))
+    return paired_by_round(trials, names) if paired else trials
 
 
 def metrics_apart(path: Path) -> dict[str, str]:

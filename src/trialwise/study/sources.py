@@ -116,22 +116,31 @@ def trials(path: Path, metrics: Sequence[str] = (), columns: TrialColumns | None
 
 
 def compared_trials(
-    path: Path, columns: TrialColumns, *, paired: bool = True, told: Progress | None = None
+    path: Path,
+    columns: TrialColumns,
+    *,
+    paired: bool = True,
+    told: Progress | None = None,
+    controls: reading.ComparedControls | None = None,
 ) -> TrialSet:
     """Return one side of a comparison, named as the path.
 
-    With `paired`, simulated trials that met the same flows share a name. `told` is called with the progress of reading.
+    With `paired`, simulated trials that met the same flows share a name. `told` is called with the progress of reading. `controls` are
+    those of `reading.comparison_set`.
 
     Raises
     ------
     AnalysisError
-        The trials cannot be read.
+        The trials cannot be read, or have no controls.
     """
     if not is_ours(path):
+        if controls is not None:
+            raise AnalysisError(f"{path}: controls are for an experiment directory of simulated trials")
         return read_results([path], columns).trials
     if columns != TrialColumns():
         raise AnalysisError(f"{path}: is an experiment directory; --value and the like are for tables")
-    return dataclasses.replace(reading.comparison_set(path, paired=paired, told=told), name=str(path))
+    found = reading.comparison_set(path, paired=paired, told=told, controls=controls)
+    return dataclasses.replace(found, name=str(path))
 
 
 def order_of(found: Directory | Recorded, metrics: Sequence[str] = ()) -> OrderTrials:
