@@ -58,7 +58,8 @@ class Found:
         self._notes: dict[str, Note] = {}
         self._gathered: dict[str, dict[str, None]] = {}
         self._few: dict[str, None] = {}
-        self._not_finite = 0
+        self.not_finite = 0
+        """Values that count as missing since they are no finite numbers."""
         self._errors: tuple[float, float | None] = (0, 0)
         self._treatments: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
 
@@ -88,7 +89,7 @@ class Found:
         """
         number = _double(value)
         if number is not None and not isfinite(number):
-            number, self._not_finite = None, self._not_finite + 1
+            number, self.not_finite = None, self.not_finite + 1
         if not as_written:
             kept, unit = normalised(number or 0.0, unit)
             number = None if number is None else kept
@@ -144,7 +145,7 @@ class Found:
         found = _doubles(values)
         finite = np.isfinite(found)
         finite[list(reasons)] = False
-        self._not_finite += int(len(found) - finite.sum()) - missing
+        self.not_finite += int(len(found) - finite.sum()) - missing
         if not finite.all():
             found = np.where(finite, found, np.nan)
         if not as_written:
@@ -288,8 +289,8 @@ class Found:
 
     def _note_rows(self) -> None:
         """Add the notes that follow from the rows."""
-        if self._not_finite:
-            self.note("not_finite", n=self._not_finite)
+        if self.not_finite:
+            self.note("not_finite", n=self.not_finite)
         lost = {_unit_of(row) for row in failed(self._all)}
         if lost:
             lost -= {
@@ -303,8 +304,8 @@ class Found:
             row.value is None and row.status != "aggregated" and _unit_of(row) not in lost
             for row in self._without_value()
         )
-        if missing > self._not_finite:
-            self.note("missing_values", n=missing - self._not_finite)
+        if missing > self.not_finite:
+            self.note("missing_values", n=missing - self.not_finite)
         if self._few:
             self.remark(f"fewer than ten values lie beyond {first_of(list(self._few), MOST_LISTED)}")
         unclear = sorted({metric for metric, _, better in kinds(self._all) if better is None})

@@ -28,6 +28,7 @@ _WITH_UNIT = r"^([-+]?[0-9.,]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµμ%][A-Za-zµμ%
 _PLAIN = re.compile(r"[-+]?(?:\d*\.?\d+|\d+\.)")
 _DIGIT = re.compile(r"\d")
 _TIME = re.compile(r"\d{1,4}[-/.:]\d{1,2}[-/.:]\d[-/.:\dTZ +]{0,30}")
+_INFINITE = r"^[-+]?inf(?:inity)?$"
 _LOOKED_AT = 100
 _EPOCH = 1e9
 _MOST_HEAD = 1 << 16
@@ -54,6 +55,8 @@ class _Worked:
         if not table.headed:
             raise _headless(content)
         self.repeated = table.repeated
+        self.again = table.again
+        self.infinite = 0
         self.decimals: list[str] = []
         again = {
             f"{name} ({number})" for name in table.repeated for number in range(1, len(table.columns) + 1)
@@ -82,10 +85,12 @@ class _Worked:
                 return found
         texts = column.cast(pl.String).str.strip_chars()
         failed = texts.str.to_lowercase().is_in(list(FAILED)).fill_null(value=False)
-        masked = texts.set(failed, None) if column.dtype == pl.String else column
+        infinite = texts.str.to_lowercase().str.contains(_INFINITE).fill_null(value=False)
+        masked = texts.set(failed | infinite, None) if column.dtype == pl.String else column
         numbers = parsed(masked, _MISSING, None, table.custom)
         words = {row: str(texts[row]) for row in failed.arg_true().to_list()}
         if (found := self._numbers(table, name, masked, numbers, words)) is not None:
+            self.infinite += int(infinite.sum())
             return found
         return Column(name, "text", texts.set(is_missing(texts, _MISSING), None))
 
@@ -242,6 +247,9 @@ def _read(content: Content, found: Found) -> None:
     worked = _worked(content)
     if worked.cut:
         found.note("partial", what=worked.cut)
+    if worked.again:
+        found.remark(worked.again)
+    found.not_finite += worked.infinite
     if worked.repeated:
         found.note("duplicate_columns", what=", ".join(worked.repeated))
     if worked.decimals:

@@ -555,8 +555,8 @@ def _note_columns(found: Found, roles: Roles, *, wide: bool) -> None:
         column.values.null_count() - sum(column.values[row] is None for row in column.failed)
         for column in roles.values
     )
-    if missing:
-        found.note("missing_values", n=missing)
+    if missing > found.not_finite:
+        found.note("missing_values", n=missing - found.not_finite)
     if not roles.factors and not wide:
         found.note("no_factors")
         if roles.repetition is None or roles.clock is not None:

@@ -15,6 +15,7 @@ from trialwise.readers.tables import numbers, parquet
 from trialwise.readers.tables.content import content_of
 from trialwise.readers.tables.dialect import Decimal, Dialect
 from trialwise.readers.tables.foreign import foreign
+from trialwise.readers.tables.strays import without_strays
 from trialwise.readers.tables.text import LINE, read_text
 
 _MAX_LISTED = 12
@@ -37,7 +38,7 @@ def units_of(rows: pl.DataFrame, column: str) -> list[str]:
 class Table:
     """The columns of a file, as text for CSV, preceded by `LINE`; `where` is what `LINE` counts, line or row.
 
-    `notes` say what was detected about the file, one sentence each.
+    `notes` say what was detected about the file, one sentence each; `again` is that of them about headers that were left out.
     """
 
     path: Path
@@ -48,6 +49,7 @@ class Table:
     repeated: tuple[str, ...] = ()
     headed: bool = True
     notes: tuple[str, ...] = ()
+    again: str = ""
     _cache: dict[str, Decimal | None] = field(default_factory=dict[str, Decimal | None])
 
     @property
@@ -66,6 +68,7 @@ class Table:
             self.repeated,
             self.headed,
             self.notes,
+            self.again,
             self._cache,
         )
 
@@ -167,4 +170,6 @@ def _of_text(path: Path, content: bytes, dialect: Dialect, wanted: Sequence[str]
     if known is not None:
         raise known.error(path)
     text = read_text(path, content, dialect, wanted, types=types)
-    return Table(path, text.frame, dialect, "line", text.delimiter, text.repeated, text.headed, text.notes)
+    frame, again = without_strays(text.frame, LINE) if text.headed else (text.frame, "")
+    notes = (*text.notes, again) if again else text.notes
+    return Table(path, frame, dialect, "line", text.delimiter, text.repeated, text.headed, notes, again)
