@@ -31,10 +31,30 @@ def loaded_by(code: str, folder: Path | None = None) -> set[str]:
     return set(done.stderr.split())
 
 
+UNUSED = {"numpy.f2py", "numpy.polynomial", "numpy.ctypeslib", "numpy.testing", "unittest"}
+"""Parts of NumPy that a plain import of scipy.special takes along."""
+
+
+def test_special_functions_come_without_the_rest_of_numpy() -> None:
+    code = """import numpy
+before = sorted(numpy.__all__), sorted(dir(numpy))
+from trialwise.special import ndtri
+assert before == (sorted(numpy.__all__), sorted(dir(numpy)))
+assert abs(ndtri(0.975) - 1.959963984540054) < 1e-15"""  # qnorm(0.975) of R
+    assert not loaded_by(code) & {*UNUSED, "numpy.ma", "numpy.random"}
+    assert loaded_by("import scipy.special") >= UNUSED  # else the module special has no purpose any more
+
+
+def test_special_functions_are_imported_at_one_place() -> None:
+    source = Path(str(st.__file__)).parents[1]
+    found = [path.name for path in source.rglob("*.py") if "from scipy.special" in path.read_text()]
+    assert found == ["special.py"]
+
+
 def test_ab_starts_without_what_only_some_analyses_use() -> None:
     loaded = loaded_by("import trialwise.cli.ab; from trialwise import study; study.run, study.analyse")
     assert {"trialwise.study.running", "trialwise.study.reading"} <= loaded
-    assert not loaded & (PARTS | NETWORK)
+    assert not loaded & (PARTS | NETWORK | UNUSED)
 
 
 def test_comparing_takes_none_of_the_slow_parts_of_scipy() -> None:
@@ -75,6 +95,26 @@ except SystemExit as ending:
     loaded = loaded_by(code, tmp_path)
     assert "trialwise.execution.runner" in loaded
     assert not loaded & (PARTS | NETWORK | TABLES)
+
+
+def test_a_plan_reads_no_table(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(EXPERIMENT)
+    code = """from trialwise.cli.main import main
+sys.argv = ["trialwise", "plan", "e.toml"]
+try:
+    main()
+except SystemExit as ending:
+    assert not ending.code, ending.code"""
+    loaded = loaded_by(code, tmp_path)
+    assert "trialwise.report.documents.plan" in loaded
+    assert not loaded & (PARTS | NETWORK | UNUSED | (TABLES - {"scipy.special"}))
+
+
+@pytest.mark.parametrize(
+    "module", ["claims.judging", "claims.reproduction", "claims.telescopes", "versions.suites"]
+)
+def test_claims_and_suites_start_without_the_slow_parts_of_scipy(module: str) -> None:
+    assert not loaded_by(f"import trialwise.analysis.{module}") & (PARTS | UNUSED)
 
 
 def test_names_of_statistics_come_with_their_first_use() -> None:

@@ -16,8 +16,8 @@ import polars as pl
 from trialwise import statistics as st
 from trialwise.analysis.treatment_means import TreatmentMean, treatment_mean
 from trialwise.analysis.trial_set import LEVELS, PRINTED, Level, by_treatment, only, summary_of
+from trialwise.analysis.unit_words import repeating, units_text
 from trialwise.arrays import Array
-from trialwise.numbers import counted
 
 _APART = 8
 """Numbers that lie further apart on average are not counted by marks."""
@@ -228,18 +228,3 @@ def treatment_values(table: pl.DataFrame) -> tuple[Level, dict[str, Array]]:
 def _refusal(level: Level, a: int, b: int, *, paired: bool) -> str:
     what = f"one {level} that both sides share" if paired else f"{a} and {units_text(b, level)}"
     return f"no inference from {what}: each side takes at least two{repeating(level)}"
-
-
-def repeating(level: Level) -> str:
-    """Return the end of a sentence that asks for more units of a level, if it is not obvious how to get them."""
-    return " (more series, where the trials of one share a process)" if level == "process" else ""
-
-
-def plural(level: str) -> str:
-    """Return the plural of a level's name."""
-    return {"process": "processes", "series": "series"}.get(level, f"{level}s")
-
-
-def units_text(count: int, level: str, before: str = "") -> str:
-    """Write a number of units of a level: "1 trial", "2 processes", with `before` "3 more trials"."""
-    return counted(count, before + level, before + plural(level))

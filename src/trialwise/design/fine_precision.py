@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import ndtri
 
 from trialwise import statistics as st
 from trialwise.design.sizing import Sizing
@@ -13,6 +12,7 @@ from trialwise.design.stopping import batch_of, condition, extent_text, pilot_si
 from trialwise.experiment.model import Experiment, Metric
 from trialwise.experiment.stopping import Goal, compared_metrics, goals, is_monitored
 from trialwise.rules import RULES
+from trialwise.special import ndtri
 from trialwise.statistics.comparing.difference_family import trials_to_decide_at
 from trialwise.statistics.sequential.sampling import MOST, Looks
 from trialwise.statistics.sequential.two_stage import PILOT, TooManyTrialsError

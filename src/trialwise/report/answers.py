@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from trialwise.analysis.comparison.answering import USUAL_MARGIN, Deciding, deciding, further_units
 from trialwise.analysis.comparison.between import VerdictSummary
-from trialwise.analysis.nesting import units_text
+from trialwise.analysis.unit_words import units_text
 from trialwise.report import comparison_words as words
 from trialwise.report.document import Outcome
 from trialwise.report.numbers import counted, percent

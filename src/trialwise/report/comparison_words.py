@@ -9,7 +9,7 @@ from trialwise import statistics as st
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow, GeometricMean
 from trialwise.analysis.environments import EnvironmentDifference
 from trialwise.analysis.influences import FIRST
-from trialwise.analysis.nesting import plural, units_text
+from trialwise.analysis.unit_words import plural, units_text
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.numbers import ABSENT, about, counted, interval, p_value, percent, signed, write
 from trialwise.report.units import Scale, scale

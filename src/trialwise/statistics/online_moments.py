@@ -7,8 +7,7 @@ from functools import lru_cache
 from math import inf, sqrt
 from typing import TYPE_CHECKING
 
-from scipy.special import stdtrit
-
+from trialwise.special import stdtrit
 from trialwise.statistics.tails import FEWEST
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from math import sqrt
 
 import numpy as np
-from scipy.special import ndtr
 
+from trialwise.special import ndtr
 from trialwise.statistics.checks import Array
 
 _SAMPLES = 1999

@@ -87,7 +87,7 @@ def ranks_of(tilt: SwitchingTilt) -> tuple[list[float], list[float]]:
     The weights are exactly those of this density, so that only the tilt itself is approximate, by less than its slope times
     that width.
     """
-    from scipy.special import ndtr  # half of the start-up time of `trialwise simulate`
+    from trialwise.special import ndtr  # half of the start-up time of `trialwise simulate`
 
     steps = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
     edges = np.asarray(ndtr(steps), dtype=np.float64)

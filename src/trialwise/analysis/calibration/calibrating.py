@@ -25,8 +25,8 @@ from trialwise.analysis.calibration.spreads import spread_of
 from trialwise.analysis.comparison.comparing import CompareOptions, compare
 from trialwise.analysis.comparison.results import Comparison
 from trialwise.analysis.comparison.sides import selected, treatment_name
-from trialwise.analysis.nesting import repeating
 from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet
+from trialwise.analysis.unit_words import repeating
 from trialwise.experiment.aa_design import SIDE, SIDES
 from trialwise.numbers import as_given
 

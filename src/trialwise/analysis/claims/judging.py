@@ -15,7 +15,6 @@ from itertools import pairwise
 from math import ceil, inf, isfinite, sqrt
 
 import numpy as np
-from scipy.special import ndtri
 
 from trialwise import statistics as st
 from trialwise.analysis.claims.identical import judge_identical
@@ -29,8 +28,8 @@ from trialwise.analysis.claims.treatments import (
     units_of,
 )
 from trialwise.analysis.comparison.comparing import CompareOptions, Pair, pair_of
-from trialwise.analysis.nesting import plural
 from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet
+from trialwise.analysis.unit_words import plural
 from trialwise.arrays import Array
 from trialwise.errors import AnalysisError, StatisticsError
 from trialwise.experiment.claims import (
@@ -49,6 +48,7 @@ from trialwise.experiment.claims import (
 )
 from trialwise.experiment.placeholders import level_text
 from trialwise.numbers import as_given
+from trialwise.special import ndtri
 
 _CHANCE = 0.9
 """Chance of a verdict with the units that are said to be missing."""

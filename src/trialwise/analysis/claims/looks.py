@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from math import ceil, log, log1p
 
 import polars as pl
-from scipy.special import ndtri
 
 from trialwise.analysis.claims.identical import same_numbers
 from trialwise.analysis.claims.judging import judge_claim
@@ -29,6 +28,7 @@ from trialwise.analysis.claims.results import ClaimResult
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.experiment.claims import StatedClaim, StatedRanking
 from trialwise.experiment.placeholders import level_text
+from trialwise.special import ndtri
 
 FIRST_SHARE = 0.2
 """Share of the error that each look before the last one may spend."""

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from math import ceil, sqrt
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.stats import nct
-from scipy.stats import t as student
 
 from trialwise.arrays import Array
+from trialwise.special import nctdtr, stdtr, stdtrit
 
 _SIZE, _POWER, _CHANCE = 0.05, 1 / 3, 0.8
 _MOST = 10_000
@@ -40,8 +38,11 @@ def d33_of(n: tuple[int, int]) -> float:
 
     The chance is that of the right tail, by the non-central t distribution.
     """
+    from scipy.optimize import brentq
+    from scipy.stats import nct  # its upper tail is more exact than 1 - nctdtr
+
     freedom, root = sum(n) - 2, _root(n)
-    critical = float(student.ppf(1 - _SIZE / 2, freedom))
+    critical = float(stdtrit(freedom, 1 - _SIZE / 2))
     return float(brentq(lambda d: nct.sf(critical, freedom, d * root) - _POWER, 1e-9, 20.0))
 
 
@@ -60,14 +61,16 @@ def telescope(sides: tuple[Array, Array], n: tuple[int, int]) -> Telescope | Non
         return None
     d, d33 = float(np.mean(one) - np.mean(other)) / pooled, d33_of(n)
     root = _root((one.size, other.size))
-    chance = float(nct.cdf(d * root, freedom, d33 * root))
+    chance = float(nctdtr(freedom, d33 * root, d * root))
     return Telescope(d, d33, chance <= _SIZE, _enough(d33))
 
 
 def rejects(d33: float, n: int) -> float:
     """Return the chance that a re-run of `n` units on each side rejects d33 at 5 % where there is no effect."""
+    from scipy.stats import nct
+
     freedom, root = 2 * n - 2, _root((n, n))
-    return float(student.cdf(nct.ppf(_SIZE, freedom, d33 * root), freedom))
+    return float(stdtr(freedom, nct.ppf(_SIZE, freedom, d33 * root)))
 
 
 def _enough(d33: float) -> int:

@@ -10,8 +10,9 @@ import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.comparison.results import ComparisonRow, GeometricMean
-from trialwise.analysis.nesting import highest_that_varies, nested_means, units_text
+from trialwise.analysis.nesting import highest_that_varies, nested_means
 from trialwise.analysis.trial_set import LEVELS, PRINTED, Level, TrialSet
+from trialwise.analysis.unit_words import units_text
 from trialwise.arrays import Array
 
 _CELL = ("metric", "treatment")

@@ -12,8 +12,9 @@ import polars as pl
 from trialwise import statistics as st
 from trialwise.analysis.effects.results import LevelComparison
 from trialwise.analysis.effects.trials import Part, column_of
-from trialwise.analysis.nesting import nested_means, plural
+from trialwise.analysis.nesting import nested_means
 from trialwise.analysis.trial_set import Level
+from trialwise.analysis.unit_words import plural
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Extent
 

@@ -20,8 +20,8 @@ from trialwise.analysis.effects.results import (
 )
 from trialwise.analysis.effects.trials import Part, at_level, column_of
 from trialwise.analysis.equal_trials import tail_notes
-from trialwise.analysis.nesting import plural, repeating
 from trialwise.analysis.trial_set import Level
+from trialwise.analysis.unit_words import plural, repeating
 from trialwise.errors import StatisticsError
 from trialwise.statistics.effects.anova import AnovaMethod
 from trialwise.statistics.effects.factorial import MAX_FACTORS

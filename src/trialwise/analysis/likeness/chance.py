@@ -93,7 +93,7 @@ def _by_means(row: JudgedRow, p: float, alpha: float) -> JudgedRow:
 
 def _more(n: int, p: float, alpha: float) -> int | None:
     """Return about how many further trials take a normal deviate from that of `p` to that of `alpha` with a chance of 90 %."""
-    from scipy.special import ndtri
+    from trialwise.special import ndtri
 
     now, wanted = -float(ndtri(min(p, 1.0) / 2)), -float(ndtri(alpha / 2))
     needed = n * (((wanted + _POWER) / now) ** 2 - 1) if now > 0 else np.inf

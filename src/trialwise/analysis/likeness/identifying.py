@@ -344,7 +344,7 @@ def _between(part: Array, whole: Array) -> float:
 
 
 def _reach(n: int) -> float:
-    from scipy.special import stdtrit
+    from trialwise.special import stdtrit
 
     return float(stdtrit(n - 1, 0.5 + CONFIDENCE / 200))
 

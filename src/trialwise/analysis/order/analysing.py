@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
-from scipy.special import ndtri
 
 from trialwise import statistics as st
 from trialwise.analysis.order.carry_over import carry_overs, interleaved, varied
@@ -23,6 +22,7 @@ from trialwise.analysis.order.trials import FIXED, RANDOM, OrderTrials
 from trialwise.analysis.order.verdict import corrected_together, experiment_verdict
 from trialwise.analysis.order.workers import worker_differences, worker_spread
 from trialwise.experiment.model import Better, Method
+from trialwise.special import ndtri
 
 _ALL_PAIRS = 8
 """Largest number of treatments for which all pairs are compared by default."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import ceil, isfinite, sqrt
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+
+from trialwise.special import ndtr, ndtri
 
 CHANCE = 0.9
 """Probability that the reported number of rounds settles a case, for any truth within the present interval."""

@@ -12,11 +12,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy.special import chdtrc, ndtr
 
 from trialwise.analysis.order.results import WorkerDifference, WorkerSpread
 from trialwise.analysis.order.trials import FIXED, RANDOM
 from trialwise.arrays import Array
+from trialwise.special import chdtrc, ndtr
 from trialwise.statistics.order.order import interval_of_sorted, kruskal_wallis
 from trialwise.statistics.pooled.estimates import Pooled
 

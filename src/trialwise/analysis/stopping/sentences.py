@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trialwise.analysis.nesting import units_text
 from trialwise.analysis.stopping.intervals import FAR
 from trialwise.analysis.stopping.results import ClaimState, StoppingState
+from trialwise.analysis.stopping.wanted import wanted_text
+from trialwise.analysis.unit_words import units_text
 from trialwise.experiment.model import Looks
 from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import about, counted, significant, write
@@ -137,15 +138,6 @@ def too_many(claim: ClaimState, most: int) -> str | None:
     if claim.wanted <= most:
         return None
     return f"{name} would take {_wanted(claim)}, and there are {most:,}: ask for a wider interval, or raise max_trials"
-
-
-def wanted_text(wanted: int | None, low: int | None, high: int | None, level: str) -> str:
-    """Write a forecast with its interval in words; None means beyond any forecast."""
-    if wanted is None:
-        return f"more than {MOST:,} {level}s"
-    to = f"over {MOST:,}" if high is None else f"{high:,}"
-    between = "" if low is None else f" ({low:,} to {to})"
-    return f"about {wanted:,} {level}s{between}"
 
 
 def _wanted(claim: ClaimState) -> str:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from math import inf, sqrt
 
 import numpy as np
-from scipy.special import chdtri, ndtr, stdtrit
 
 from trialwise import statistics as st
 from trialwise.analysis.comparison.results import ComparisonRow
@@ -20,6 +19,7 @@ from trialwise.arrays import Array
 from trialwise.experiment.model import Extent
 from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import about, counted, write
+from trialwise.special import chdtri, ndtr, stdtrit
 
 CHANCE = 0.9
 """With which the slowdown is found."""

@@ -41,6 +41,7 @@ from trialwise.analysis.versions.results import Outcome, Stage
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Extent
 from trialwise.numbers import write
+from trialwise.special import ndtri, stdtrit
 
 LARGER = 5 / 3
 """The change, as a multiple of the margin, that fresh trials are to find: 5 % for a margin of 3 %."""
@@ -341,8 +342,6 @@ def _least(alpha: float) -> int:
 
 def _rounds(row: ComparisonRow, alpha: float, beyond: float) -> int | None:
     """Return the rounds after which `beyond` times the margin is this many standard errors: critical value plus that of the power."""
-    from scipy.stats import norm, t
-
     one = row.difference
     if one is None or one.margin is None or (not one.margin and one.welch.se):
         return None
@@ -351,6 +350,6 @@ def _rounds(row: ComparisonRow, alpha: float, beyond: float) -> int | None:
     if not deviation:
         return least
     for _ in range(5):  # the critical value falls with the rounds, so that each pass comes closer
-        reach = float(t.ppf(1 - alpha / 2, rounds - 1)) + float(norm.ppf(_POWER))
+        reach = float(stdtrit(rounds - 1, 1 - alpha / 2)) + float(ndtri(_POWER))
         rounds = max(least, ceil(min((reach * deviation / (beyond * one.margin)) ** 2, MOST)))
     return rounds if rounds < MOST else None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from trialwise import statistics as st
 from trialwise.analysis.calibration.results import Calibration, CalibrationRow, Finding, LevelSpread, Spread
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
-from trialwise.analysis.nesting import plural, units_text
+from trialwise.analysis.unit_words import plural, units_text
 from trialwise.report.document import (
     Block,
     Cell,

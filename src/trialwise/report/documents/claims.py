@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.analysis.claims.results import ClaimResult, ClaimsCheck, Verdict
-from trialwise.analysis.nesting import plural
+from trialwise.analysis.unit_words import plural
 from trialwise.report import document as doc
 from trialwise.report.document import (
     Block,

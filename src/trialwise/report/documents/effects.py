@@ -17,7 +17,7 @@ from trialwise.analysis.effects.results import (
     PairDifference,
     TermEffect,
 )
-from trialwise.analysis.nesting import plural
+from trialwise.analysis.unit_words import plural
 from trialwise.report.document import (
     Block,
     Cell,

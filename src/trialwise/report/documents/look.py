@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trialwise.analysis.looking import Answer, Measured, MetricSeen, Seen
-from trialwise.analysis.nesting import units_text
+from trialwise.analysis.unit_words import units_text
 from trialwise.numbers import first_of
 from trialwise.readers.gathering import Unread
 from trialwise.readers.records import ERRORS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trialwise.analysis.nesting import plural
 from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.analysis.treatment_means import CONFIDENCE, TreatmentMean
+from trialwise.analysis.unit_words import plural
 from trialwise.experiment.stopping import goals_of
 from trialwise.report.document import Cell, Column, Name, Table, Text
 from trialwise.report.many import MANY_METRICS

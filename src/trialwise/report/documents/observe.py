@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialwise.analysis.nesting import units_text
 from trialwise.analysis.observing.results import Observation, ObservedRow
 from trialwise.analysis.observing.results import Outcome as Finding
+from trialwise.analysis.unit_words import units_text
 from trialwise.experiment.placeholders import level_text
 from trialwise.report.document import (
     Block,

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from trialwise.analysis.stopping.sentences import wanted_text
+from trialwise.analysis.stopping.wanted import wanted_text
 from trialwise.design.budget import Budget, Fit
 from trialwise.design.splitting import Split
 from trialwise.design.stopping import StoppingPlan
@@ -33,7 +33,6 @@ from trialwise.report.document import (
     joined,
     table_of,
 )
-from trialwise.report.estimation_tables import expected_gain
 from trialwise.report.many import MOST_ROWS
 from trialwise.report.numbers import ABSENT, Number, counted, given
 from trialwise.rules import RULES
@@ -403,6 +402,10 @@ def _forecasts(summary: PlanSummary, most: int) -> Iterator[Block]:
 
 def _levels(summary: PlanSummary) -> Iterator[Block]:
     """Tell how trials and lists of engines are shared out, and what that gains."""
+    if not summary.levels:
+        return
+    from trialwise.report.estimation_tables import expected_gain  # takes Polars
+
     rows: list[tuple[Cell, ...]] = []
     notes: list[Text] = []
     for each in summary.levels:
@@ -422,8 +425,6 @@ def _levels(summary: PlanSummary) -> Iterator[Block]:
         notes.append(
             (Name(each.metric), " ", Name(each.treatment), f": expected gain in time {gain}{taken}{left}")
         )
-    if not rows:
-        return
     pilots = {each.pilot for each in summary.levels}
     caption = f"Levels (a pilot of {' and '.join(map(str, sorted(pilots)))} lists; lists for as many trials as the first row says)"
     titles = ("metric", "treatment", "level", "seconds a list", "variance", "lists")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from math import ceil, isfinite
 
-from scipy.special import ndtri
-
 from trialwise.errors import StatisticsError
+from trialwise.special import ndtri
 from trialwise.statistics.checks import as_percent
 from trialwise.statistics.comparing.verdicts import as_confidence
 

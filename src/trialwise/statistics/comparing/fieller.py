@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from math import atan2, copysign, cos, inf, nan, pi, sin, tan
 from typing import TYPE_CHECKING
 
-from scipy.special import stdtrit
-
+from trialwise.special import stdtrit
 from trialwise.statistics.comparing.welch import least_p_value, rejects
 from trialwise.statistics.roots import root_between
 

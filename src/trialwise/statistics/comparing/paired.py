@@ -6,9 +6,9 @@ from math import inf, nan, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtrit
 
 from trialwise.errors import StatisticsError
+from trialwise.special import stdtrit
 from trialwise.statistics.checks import Array, as_values, one_of
 from trialwise.statistics.comparing.difference import Difference, reason_of
 from trialwise.statistics.comparing.fieller import Ratio

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
 from trialwise.errors import StatisticsError
+from trialwise.special import stdtr, stdtrit
 from trialwise.statistics.checks import Array, as_values, one_of
 from trialwise.statistics.comparing.welch import least_p_value, least_paired_p_value
 from trialwise.statistics.estimates.moments import Moments, pair_differences, shared_variance

@@ -7,10 +7,10 @@ from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtri
 
 from trialwise.errors import StatisticsError
 from trialwise.rules import CCEVAL
+from trialwise.special import ndtri
 from trialwise.statistics.checks import as_percent, as_tolerance, as_values
 from trialwise.statistics.online_moments import RunningMoments, tail_warnings
 from trialwise.statistics.sequential.confidence_sequences import running_moments

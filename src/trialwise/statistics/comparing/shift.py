@@ -7,9 +7,9 @@ from functools import lru_cache
 from math import floor, sqrt
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from trialwise import _core
+from trialwise.special import ndtr, ndtri
 from trialwise.statistics.checks import Array
 
 MAX_EXACT = 50

@@ -6,8 +6,8 @@ from functools import lru_cache
 from math import floor, sqrt
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
+from trialwise.special import ndtr, ndtri
 from trialwise.statistics.checks import Array
 from trialwise.statistics.comparing.shift import MAX_EXACT, Shift
 

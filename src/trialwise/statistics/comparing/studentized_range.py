@@ -6,7 +6,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammainccinv, gammaincinv, gammaln, ndtr
+
+from trialwise.special import gammainccinv, gammaincinv, gammaln, ndtr
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import binom, stdtr, stdtrit
 
+from trialwise.special import binom, stdtr, stdtrit
 from trialwise.statistics.checks import Array
 from trialwise.statistics.estimates.moments import Moments, Pair
 

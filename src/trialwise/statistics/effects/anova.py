@@ -7,9 +7,9 @@ from math import inf, nan
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import fdtrc
 
 from trialwise.errors import StatisticsError
+from trialwise.special import fdtrc
 from trialwise.statistics.checks import as_percent, one_of
 from trialwise.statistics.effects.anova_permutation import permutation_p_values
 from trialwise.statistics.effects.effect_sizes import EFFECT, EffectSize, partial_omega_squared

@@ -6,7 +6,8 @@ from math import inf, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import chdtri, fdtri
+
+from trialwise.special import chdtri, fdtri
 
 if TYPE_CHECKING:
     from trialwise.statistics.checks import Array

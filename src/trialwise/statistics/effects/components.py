@@ -8,9 +8,9 @@ from math import nan, sqrt
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.special import stdtrit
 
 from trialwise.errors import StatisticsError
+from trialwise.special import stdtrit
 from trialwise.statistics.checks import Array, Indices, as_percent, as_values
 from trialwise.statistics.effects.component_bounds import component_bounds
 from trialwise.statistics.effects.nesting import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, isfinite, isnan, nan
 
-from scipy.special import ncfdtr
+from trialwise.special import ncfdtr
 
 EFFECT = "partial omega squared"
 

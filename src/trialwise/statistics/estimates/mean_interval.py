@@ -7,8 +7,8 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtrit
 
+from trialwise.special import stdtrit
 from trialwise.statistics.checks import Array, as_percent, as_values
 from trialwise.statistics.online_moments import RunningMoments, heavy_tail
 from trialwise.statistics.tests.proportions import proportion

@@ -8,9 +8,9 @@ from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import betainc, gammaln
 
 from trialwise.errors import StatisticsError
+from trialwise.special import betainc, gammaln
 from trialwise.statistics.checks import Limits, Method, as_percent, as_values, percent
 from trialwise.statistics.estimates.kpi import caution, joined
 from trialwise.statistics.estimates.measures import percentile_of

@@ -50,7 +50,7 @@ def exceedance_p(beyond: int, n: int, m: int) -> float:
 
 
 def _log_comb(n: ArrayLike, k: int) -> Array:
-    from scipy.special import gammaln
+    from trialwise.special import gammaln
 
     whole = np.asarray(n, dtype=np.float64)
     return gammaln(whole + 1) - gammaln(k + 1) - gammaln(whole - k + 1)

@@ -73,7 +73,7 @@ def proposal(process: GaussianProcess, best: float, seed: int, near: Sequence[Ar
 
     Source: Jones, Schonlau and Welch, "Efficient global optimization", J. Global Optim. 13 (1998), equation 15.
     """
-    from scipy.special import ndtr
+    from trialwise.special import ndtr
 
     dimensions = process.points.shape[1]
     rng = np.random.default_rng(seed)

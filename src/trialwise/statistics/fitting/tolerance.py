@@ -16,7 +16,7 @@ def tolerance_factor(n: int, content: float, confidence: float) -> float:
 
     Source: Howe, "Two-sided tolerance limits for normal populations", JASA 64 (1969), as in the NIST/SEMATECH handbook, 7.2.6.3.
     """
-    from scipy.special import chdtri, ndtri
+    from trialwise.special import chdtri, ndtri
 
     reach = float(ndtri((1 + content / 100) / 2))
     return reach * sqrt((n - 1) * (1 + 1 / n) / float(chdtri(n - 1, confidence / 100)))

@@ -8,9 +8,9 @@ from math import ceil, floor, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import chdtrc, ndtri
 
 from trialwise.errors import StatisticsError
+from trialwise.special import chdtrc, ndtri
 from trialwise.statistics.checks import Array, as_percent, as_values
 from trialwise.statistics.comparing.shift import Shift, shift_between
 from trialwise.statistics.pooled.estimates import Pooled

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import expm1, log
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
+from trialwise.special import stdtr, stdtrit
 from trialwise.statistics.checks import Array, Indices
 from trialwise.statistics.order.pair_models import Design, Effects, Layout, Named, Orders, Shared
 from trialwise.statistics.order.persistent_carryover import LastingDesign, lasting_designs

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import chdtrc, fdtrc
 
+from trialwise.special import chdtrc, fdtrc
 from trialwise.statistics.checks import Array, Indices
 from trialwise.statistics.groups import Groups
 

@@ -9,8 +9,8 @@ from math import ceil, inf
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtrit
 
+from trialwise.special import stdtrit
 from trialwise.statistics.checks import Array, Indices, as_percent, as_tolerance
 from trialwise.statistics.estimates.mean_interval import MeanInterval
 from trialwise.statistics.estimates.quantiles import nearest_rank

@@ -7,9 +7,9 @@ from math import ceil, inf, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtrit
 
 from trialwise.errors import StatisticsError
+from trialwise.special import stdtrit
 from trialwise.statistics.checks import Array, as_percent, as_tolerance, as_values
 from trialwise.statistics.estimates.mean_interval import MeanInterval, mean_interval
 from trialwise.statistics.sequential.sampling import INNER

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtrit
 
 from trialwise.errors import StatisticsError
+from trialwise.special import stdtrit
 from trialwise.statistics.checks import Array, as_percent
 from trialwise.statistics.pooled.control_variates import (
     Design,

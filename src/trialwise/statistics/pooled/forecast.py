@@ -6,8 +6,8 @@ from fractions import Fraction
 from math import ceil, floor, log, sqrt
 
 import numpy as np
-from scipy.special import ndtri
 
+from trialwise.special import ndtri
 from trialwise.statistics.checks import Array
 from trialwise.statistics.online_moments import RunningMoments
 from trialwise.statistics.pooled.clusters import Clusters, ratio_residuals, ratio_standard_error

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtri
 
+from trialwise.special import ndtri
 from trialwise.statistics.checks import Array, as_percent
 from trialwise.statistics.estimates.quantiles import nearest_rank
 from trialwise.statistics.pooled.clusters import ratio_standard_error

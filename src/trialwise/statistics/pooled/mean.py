@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtrit
 
 from trialwise.errors import StatisticsError
+from trialwise.special import stdtrit
 from trialwise.statistics.checks import Array, as_percent, one_of
 from trialwise.statistics.estimates.mean_interval import interval_of_two, mean_interval, tail_note
 from trialwise.statistics.estimates.measures import Measure, as_measure

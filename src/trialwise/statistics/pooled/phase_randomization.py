@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import fft
-from scipy.special import ndtri
+
+from trialwise.special import ndtri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,8 @@ from math import ceil, floor, inf
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import betainc, ndtri, stdtrit
 
+from trialwise.special import betainc, ndtri, stdtrit
 from trialwise.statistics.checks import Array, as_percent, one_of
 from trialwise.statistics.estimates.quantiles import (
     Convention,

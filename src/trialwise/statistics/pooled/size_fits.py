@@ -8,10 +8,10 @@ from math import exp, log, sqrt
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import gammaincc, ndtr
 
 from trialwise.errors import StatisticsError
 from trialwise.numbers import about
+from trialwise.special import gammaincc, ndtr
 from trialwise.statistics.checks import Array, as_values, one_of
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from math import inf, log
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.special import betaln
 
 from trialwise.errors import StatisticsError
+from trialwise.special import betaln
 from trialwise.statistics.checks import Array, Indices, as_percent, as_values, one_of, percent
 from trialwise.statistics.sequential.share_sequences import bounds_of_two
 

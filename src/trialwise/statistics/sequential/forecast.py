@@ -8,8 +8,8 @@ from math import sqrt
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import chdtri, ndtr, stdtrit
 
+from trialwise.special import chdtri, ndtr, stdtrit
 from trialwise.statistics.checks import Array
 from trialwise.statistics.comparing.verdicts import NONE, claims_of, upright, verdict_of
 from trialwise.statistics.comparing.welch import Contrast, contrast

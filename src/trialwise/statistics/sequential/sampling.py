@@ -7,10 +7,10 @@ from math import ceil, exp, inf, sqrt
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import chdtri, ndtri, stdtrit
 
 from trialwise.errors import StatisticsError
 from trialwise.rules import GEOMETRIC, RULES, SEQUENTIAL, Rule
+from trialwise.special import chdtri, ndtri, stdtrit
 from trialwise.statistics.checks import as_percent, one_of, percent
 from trialwise.statistics.sequential.confidence_sequences import asymptotic_reach
 

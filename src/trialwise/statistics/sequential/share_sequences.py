@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf, log
 
 import numpy as np
-from scipy.special import betaln, xlog1py, xlogy
 
+from trialwise.special import betaln, xlog1py, xlogy
 from trialwise.statistics.checks import Array, Indices
 
 _HALVINGS = 50

@@ -7,9 +7,9 @@ from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtrit
 
 from trialwise.errors import StatisticsError
+from trialwise.special import stdtrit
 from trialwise.statistics.checks import Array, as_percent, as_values, one_of
 from trialwise.statistics.estimates.measures import Measure, mean_of, percentile_of
 from trialwise.statistics.estimates.percentiles import percentile_interval

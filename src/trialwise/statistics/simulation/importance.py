@@ -8,11 +8,11 @@ from math import inf, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtrit
 
 from trialwise.errors import StatisticsError
 from trialwise.numbers import about
 from trialwise.rules import BATCH
+from trialwise.special import stdtrit
 from trialwise.statistics.checks import Array, as_percent, as_values
 from trialwise.statistics.comparing.relative_margin import RelativeMarginStop, relative_margin_stop
 from trialwise.statistics.pooled.clusters import Clusters

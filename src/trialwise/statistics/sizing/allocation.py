@@ -7,9 +7,8 @@ from itertools import pairwise
 from math import ceil, floor, inf, isfinite, prod, sqrt
 from typing import TYPE_CHECKING
 
-from scipy.special import stdtrit
-
 from trialwise.errors import StatisticsError
+from trialwise.special import stdtrit
 from trialwise.statistics.checks import known_keys
 
 if TYPE_CHECKING:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 
-from scipy.special import chdtri, nctdtrinc, stdtrit
-
 from trialwise.errors import StatisticsError
+from trialwise.special import chdtri, nctdtrinc, stdtrit
 from trialwise.statistics.checks import as_percent
 from trialwise.statistics.comparing.verdicts import as_confidence
 

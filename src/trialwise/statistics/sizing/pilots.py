@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import fdtri
 
+from trialwise.special import fdtri
 from trialwise.statistics.estimates.measures import Measure
 from trialwise.statistics.pooled.phase_randomization import normal_scores
 from trialwise.statistics.scaling import is_constant

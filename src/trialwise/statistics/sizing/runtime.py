@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from trialwise.errors import StatisticsError
+from trialwise.special import ndtri, stdtrit
 from trialwise.statistics.checks import as_values, seconds
 from trialwise.statistics.estimates.measures import Measure, as_measure, measured, percentile_of
 from trialwise.statistics.scaling import is_constant

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from math import ceil, inf, sqrt
 from typing import TYPE_CHECKING
 
-from scipy.special import ndtri
-
 from trialwise.errors import StatisticsError
 from trialwise.numbers import about
+from trialwise.special import ndtri
 from trialwise.statistics.checks import Array, Indices, Limits, percent, times_at
 from trialwise.statistics.estimates.measures import Measure, window_measures
 from trialwise.statistics.scaling import is_constant

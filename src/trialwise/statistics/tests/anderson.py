@@ -6,8 +6,8 @@ from functools import lru_cache
 from math import exp, pi, sqrt
 
 import numpy as np
-from scipy.special import erfc
 
+from trialwise.special import erfc
 from trialwise.statistics.checks import Array
 from trialwise.statistics.pooled.estimates import Pooled
 from trialwise.statistics.tests.anderson_ties import tied_tail

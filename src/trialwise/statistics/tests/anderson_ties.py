@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import comb, copysign, log, log1p, pi, sqrt
 
 import numpy as np
-from scipy.special import ndtr
 
+from trialwise.special import ndtr
 from trialwise.statistics.checks import Array
 from trialwise.statistics.pooled.estimates import Pooled
 from trialwise.statistics.roots import root_between

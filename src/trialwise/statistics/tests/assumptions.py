@@ -7,8 +7,8 @@ from math import nan
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import chdtrc
 
+from trialwise.special import chdtrc
 from trialwise.statistics.checks import Method, as_method
 from trialwise.statistics.effects.factorial import Trials, read_trials
 from trialwise.statistics.tests.shapiro import shapiro_wilk

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from scipy.special import betainc
+from trialwise.special import betainc
 
 # Doubles cannot decide if a probability and its requirement differ by a smaller relative amount than this.
 _DOUBT = 1e-9

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import stdtrit
 
 from trialwise.errors import StatisticsError
+from trialwise.special import stdtrit
 from trialwise.statistics.estimates.measures import Measure, percentile_of, window_measures
 from trialwise.statistics.scaling import centred, is_constant
 

@@ -8,10 +8,10 @@ from math import asin, pi, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from trialwise import _core
 from trialwise.numbers import p_equals
+from trialwise.special import ndtr, ndtri
 from trialwise.statistics.checks import Array, Limits, Method, as_limits, as_method, as_percent, as_values
 from trialwise.statistics.estimates.convergence import slope_test
 from trialwise.statistics.scaling import centred, is_constant

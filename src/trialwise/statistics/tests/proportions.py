@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scipy.special import betaincinv
-
 from trialwise.errors import StatisticsError
+from trialwise.special import betaincinv
 from trialwise.statistics.checks import as_percent
 
 

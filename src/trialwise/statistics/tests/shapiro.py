@@ -6,8 +6,8 @@ from functools import lru_cache
 from math import asin, exp, log, pi, sqrt
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
+from trialwise.special import ndtr, ndtri
 from trialwise.statistics.checks import Array
 from trialwise.statistics.rounded import rounded_tail, step_of
 

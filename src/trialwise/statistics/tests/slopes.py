@@ -7,10 +7,10 @@ from math import isfinite, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtri
 
 from trialwise import _core
 from trialwise.errors import StatisticsError
+from trialwise.special import ndtri
 from trialwise.statistics.checks import Array, as_percent, as_values
 from trialwise.statistics.estimates.measures import overflow_scale, percentile_of
 

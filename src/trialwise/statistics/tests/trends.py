@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
+from trialwise.special import stdtr, stdtrit
 from trialwise.statistics.checks import Array, Indices
 from trialwise.statistics.order.predecessors import FIRST, Trials
 

@@ -8,8 +8,8 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr
 
+from trialwise.special import ndtr
 from trialwise.statistics.checks import Array, Method, as_method, as_values
 
 if TYPE_CHECKING:
