@@ -9,6 +9,8 @@ from trialwise.visible import visible_lines
 
 DISK_IS_FULL = "the disk is full"
 MAKE_ROOM = "free some space, or choose another place"
+GO_ELSEWHERE = "choose another place: one that you may write to"
+_DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -65,7 +67,7 @@ class StoreError(TrialwiseError):
 
 
 def not_written(
-    place: object, error: Exception, *, kind: type[TrialwiseError] = StoreError, hint: str = MAKE_ROOM
+    place: object, error: Exception, *, kind: type[TrialwiseError] = StoreError, hint: str | None = None
 ) -> TrialwiseError:
     """Return the error for a file that could not be written.
 
@@ -78,11 +80,14 @@ def not_written(
     kind
         Class of the returned error, which determines the exit code.
     hint
-        What to try.
+        What to try; default what the reason asks for.
     """
     folder = os.path.dirname(str(place)) or "."  # noqa: PTH120 importing pathlib takes longer
     reason = DISK_IS_FULL if has_no_room(folder) else reason_of(error)
-    return kind(f"{place}: cannot be written: {reason}", hint=hint)
+    is_denied = reason != DISK_IS_FULL and getattr(error, "errno", None) in _DENIED
+    return kind(
+        f"{place}: cannot be written: {reason}", hint=hint or (GO_ELSEWHERE if is_denied else MAKE_ROOM)
+    )
 
 
 def has_no_room(folder: str) -> bool:

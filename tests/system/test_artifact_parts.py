@@ -234,6 +234,10 @@ def test_costs_have_services_in_them_or_are_not_known(metric, tmp_path):
     (claim, *_) = packed(folder)["claims"]
     if not metric:
         assert (claim["processor"], claim["memory"]) == (None, None)
+        readme = (artifacts.unpacked(folder / "artifact.zip", tmp_path / "x") / "README.md").read_text()
+        assert "are known where metrics ask for them" in readme
+        as_root = "no rights of root are stated, but the authors' trials ran with them."
+        assert (as_root in readme) is (os.geteuid() == 0)
         return
     sources = ("instrument:user", "instrument:system", "service:s.cpu")
     assert claim["processor"] == pytest.approx(sum(sum(_values(folder, source)) for source in sources))

@@ -10,6 +10,9 @@ from trialwise.analysis.claims.results import ClaimResult, Verdict
 from trialwise.analysis.environments import EnvironmentDifference
 from trialwise.analysis.reruns import NotRun, Remeasured
 
+UNKNOWN_COST = 'CPU time and memory count services too, and are known where metrics ask for them: service = "NAME.cpu", "NAME.memory".'
+"""What brings in a cost that was not recorded."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outside:

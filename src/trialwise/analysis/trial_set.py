@@ -295,7 +295,8 @@ def _mixed(rows: Iterable[TrialRow], compared: set[int], events: Iterable[Event]
     mixed = list(dict.fromkeys(name for (name, _), every in epochs.items() if len(every) > 1))
     if not mixed:
         return
-    changes = [f"{event.kind}: {event.text}" for event in events if event.begins_series]
+    # Each worker has an event of its own for what changed for all of them.
+    changes = list(dict.fromkeys(f"{event.kind}: {event.text}" for event in events if event.begins_series))
     more = len(changes) - _CHANGES_NAMED
     yield (
         f"{', '.join(mixed)}: trials before and after a change count together, so it is in the means and widens the intervals ("

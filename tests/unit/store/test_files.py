@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import threading
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from simulation_directory import run_simulation
-from trialwise.errors import StoreError
+from trialwise.errors import StoreError, not_written
 from trialwise.execution.tasks import runner
 from trialwise.store.files import WRITERS, write_together
 
@@ -42,6 +43,20 @@ def test_one_that_cannot_be_written_is_named_and_leaves_no_half(tmp_path: Path):
     with pytest.raises(StoreError, match=f"{tmp_path}/taken: cannot be written"):
         write_together(contents)
     assert not list(tmp_path.glob("*.tmp"))
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (errno.EACCES, "one that you may write to"),
+        (errno.EROFS, "one that you may write to"),
+        (errno.ENOSPC, "free some space"),
+    ],
+)
+def test_who_may_not_write_is_not_asked_to_free_space(tmp_path: Path, number: int, says: str):
+    error = not_written(tmp_path / "a", OSError(number, os.strerror(number)))
+    assert error.hint is not None
+    assert says in error.hint
 
 
 def test_the_records_of_flows_of_many_trials_are_written_together(

@@ -66,7 +66,7 @@ def _requirements(description: Description, archive: str, identity: str) -> Iter
     yield ""
     yield "### Hardware dependencies"
     yield ""
-    yield f"Needs: {plain(needs_text(description.needs))}."
+    yield f"Needs: {plain(needs_text(description))}."
     for machine in dict.fromkeys(
         each for experiment in description.experiments for each in experiment.machines
     ):

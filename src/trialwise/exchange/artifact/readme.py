@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
-from trialwise.analysis.artifacts import PackedClaim, PackedExperiment
+from trialwise.analysis.artifacts import UNKNOWN_COST, PackedClaim, PackedExperiment
 from trialwise.analysis.claims.results import ClaimResult
-from trialwise.exchange.artifact.description import Description, Needs
+from trialwise.exchange.artifact.description import Description
 from trialwise.exchange.artifact.plain_words import plain
 from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import counted, interval, with_bounds
@@ -44,7 +44,7 @@ def _lines(description: Description) -> Iterator[str]:
     yield ""
     for experiment in description.experiments:
         yield from _experiment(experiment)
-    yield from _needs(description.needs)
+    yield from _needs(description)
     yield "### What a hash cannot show"
     yield ""
     yield "That nothing was changed since it was packed, and not that it was measured as it says: trials that were never recorded,"
@@ -78,6 +78,8 @@ def _claims(claims: Sequence[PackedClaim]) -> Iterator[str]:
     yield ""
     yield "Times are from the first to the last moment of the trials that a claim rests on, resets included, on the authors' machine."
     yield "Peak memory is that of the largest process of a trial, and *root* says whether the trials ran with the rights of root."
+    if any(claim.processor is None or claim.memory is None for claim in claims):
+        yield UNKNOWN_COST
     yield ""
 
 
@@ -140,20 +142,25 @@ def _experiment(experiment: PackedExperiment) -> Iterator[str]:
     yield ""
 
 
-def _needs(needs: Needs) -> Iterator[str]:
+def _needs(description: Description) -> Iterator[str]:
     yield "### What a machine needs"
     yield ""
-    yield f"{plain(needs_text(needs))}."
+    yield f"{plain(needs_text(description))}."
     yield ""
 
 
-def needs_text(needs: Needs) -> str:
-    """Return what a machine needs, as the authors state it."""
+def needs_text(description: Description) -> str:
+    """Return what a machine needs, as the authors state it; and whether their trials had more rights than that."""
+    needs = description.needs
+    had = any(claim.root for claim in description.claims)
+    without = (
+        "no rights of root are stated, but the authors' trials ran with them" if had else "no rights of root"
+    )
     stated = (
         f"{needs.cores} cores" if needs.cores else "",
         f"{needs.memory} of memory" if needs.memory else "",
         f"{needs.disk} of free disk space" if needs.disk else "",
-        "the rights of root" if needs.root else "no rights of root",
+        "the rights of root" if needs.root else without,
         *needs.other,
     )
     return ", ".join(filter(None, stated))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialwise.analysis.artifacts import Packed, PackedClaim, PackedExperiment, Replaced
+from trialwise.analysis.artifacts import UNKNOWN_COST, Packed, PackedClaim, PackedExperiment, Replaced
 from trialwise.report.document import (
     Block,
     Code,
@@ -13,6 +13,7 @@ from trialwise.report.document import (
     Heading,
     Items,
     Name,
+    Note,
     Table,
     Text,
     Verdict,
@@ -74,6 +75,8 @@ def _claims(found: Packed) -> Iterator[Block]:
     yield Table(
         "claims", ("Claims, and what their trials cost",), columns, tuple(map(_row, found.claims)), most=None
     )
+    if any(claim.processor is None or claim.memory is None for claim in found.claims):
+        yield Note((UNKNOWN_COST,), is_aside=True)
 
 
 def _row(claim: PackedClaim) -> tuple[Name | Number | Text, ...]:
