@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from collections import Counter
 
 from tests.system.conftest import Bench
@@ -39,3 +41,16 @@ def test_treatments_a_metric_and_a_time_limit_change_between_the_rounds_of_two_w
     assert bench.status()["chain"]["rows"] == len(rows) + asked
     notes = study.trial_set(bench.directory).notes
     assert any("4 trials of series 1 ran beside other treatments" in note for note in notes)
+    hide_last(bench)
+    found = bench.compute("status", bench.directory, "--check")
+    assert found.returncode == 5
+    assert "is missing" in found.stderr
+    assert "has no row" not in found.stderr  # of those that the change of the plan withdrew
+
+
+def hide_last(bench: Bench) -> None:
+    """Remove the trial that ended last, and its values."""
+    with contextlib.closing(sqlite3.connect(bench.directory / "ledger.sqlite")) as base, base:
+        (number,) = base.execute("SELECT number FROM trial ORDER BY link DESC LIMIT 1").fetchone()
+        base.execute("DELETE FROM value WHERE number = ?", (number,))
+        base.execute("DELETE FROM trial WHERE number = ?", (number,))

@@ -120,14 +120,14 @@ def _chain(ledger: LedgerChain, links: Sequence[_Link], values: _Values, head: H
         if each.link is None:
             return each.broken("is not in the chain: it was put in, or its link was taken away")
         if each.link != expected:
-            return _missing(ledger, expected, last, each)
+            return _missing(ledger, links, expected, last, each)
         if each.sha256 != link_of(before, _canonical(each, values, reread)):
             return each.broken("was changed after it was recorded")
         if not each.is_trial and (problem := _unequal(each, values)):
             return each.broken(problem)
         before, last = str(each.sha256), each
     if head.rows != len(links) or head.hash != before:
-        return _missing(ledger, len(links) + 1, last, None, f"its head names {head.rows} rows")
+        return _missing(ledger, links, len(links) + 1, last, None, f"its head names {head.rows} rows")
     return None
 
 
@@ -141,9 +141,14 @@ def _canonical(each: _Link, values: _Values, reread: Mapping[tuple[int, int], se
 
 
 def _missing(
-    ledger: LedgerChain, link: int, before: _Link | None, after: _Link | None, why: str = ""
+    ledger: LedgerChain,
+    links: Sequence[_Link],
+    link: int,
+    before: _Link | None,
+    after: _Link | None,
+    why: str = "",
 ) -> Broken:
-    """Name a row that is gone: by the numbers and attempts that the plan leaves open, or by its neighbours."""
+    """Name a row that is gone: by the attempts and numbers that the plan leaves open, or by its neighbours."""
     places = set(ledger.places())
     gone = [
         f"attempt {attempt - 1} at trial {number}"
@@ -151,7 +156,8 @@ def _missing(
         if attempt > 1 and (number, attempt - 1) not in places
     ]
     numbers = sorted({number for number, _ in places})
-    gone += [f"trial {first + 1}" for first, then in pairwise([0, *numbers]) if then > first + 1]
+    if not any(map(_withdraws, links)):
+        gone += [f"trial {first + 1}" for first, then in pairwise([0, *numbers]) if then > first + 1]
     sides = [
         f"{word} {each.name}" for word, each in (("after", before), ("before", after)) if each is not None
     ]
@@ -159,6 +165,16 @@ def _missing(
     which = f"; {gone[0]} has no row" if gone else ""
     reason = f" ({why})" if why else ""
     return Broken(f"row {link} of the chain is missing{where}{reason}{which}")
+
+
+def _withdraws(each: _Link) -> bool:
+    """Return True if a change of the plan took planned trials away: their numbers have no row, and nobody removed one."""
+    if each.columns.get("kind") != PLAN:
+        return False
+    try:
+        return json.loads(each.columns["detail"])["withdrawn"] != 0
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return True
 
 
 def _reread(links: Sequence[_Link]) -> dict[tuple[int, int], set[str]]:
