@@ -24,6 +24,7 @@ from trialwise.readers.blocks import Block, first_of, parts
 from trialwise.readers.blocks import failed as failed_rows
 from trialwise.readers.codes import CODES
 from trialwise.readers.gathering import Group
+from trialwise.readers.records import Note
 
 CONFIDENCE = 95.0
 """Of the intervals of one metric together, in percent."""
@@ -463,8 +464,9 @@ def _notes(group: Group, codes: frozenset[str]) -> Iterator[str]:
 
 def _others(group: Group, but: frozenset[str] = frozenset()) -> Iterator[str]:
     said = _LEFT_OUT | _LIMITS | _ERRORS | but
-    for reading in group.readings:
-        yield from (note.text for note in reading.notes if note.code not in said)
+    yield from Note.joined(
+        [note for reading in group.readings for note in reading.notes if note.code not in said]
+    )
 
 
 def _are_processes(group: Group, trials: TrialSet) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -16,18 +16,27 @@ import numpy.typing as npt
 import polars as pl
 
 from trialwise.errors import AnalysisError
-from trialwise.numbers import first_of
 from trialwise.readers.blocks import Block, Indices, Ragged, Rows, failed, kinds
 from trialwise.readers.codes import sentence
 from trialwise.readers.content import Content
 from trialwise.readers.long_lists import LongList, is_list
-from trialwise.readers.records import ERRORS, Better, Inside, Level, Note, Reading, Row, Status, Summary
+from trialwise.readers.records import (
+    ERRORS,
+    Better,
+    Inside,
+    Level,
+    Note,
+    Reading,
+    Row,
+    Status,
+    Summary,
+    listed,
+)
 from trialwise.readers.units import normalised
 
 NO_UNIT = "none (summary)"
 """The unit of replication of a file that holds summaries alone."""
 
-MOST_LISTED = 10
 _MOST_RUNS = 1000
 """Maximum number of results that were appended to one file."""
 _REFUSED = {"unsafe_refused", "needs_encode"}
@@ -233,17 +242,18 @@ class Found:
 
     def gather(self, code: str, what: str) -> None:
         """Add a note about several things, which it lists."""
-        listed = self._gathered.setdefault(code, {})
-        listed[what] = None
-        self.note(code, what=first_of(list(listed), MOST_LISTED))
+        names = self._gathered.setdefault(code, {})
+        names[what] = None
+        told = tuple(names)
+        self._notes[code] = Note(code, sentence(code, what=listed(told)), told)
 
     def note_few(self, percentile: str) -> None:
         """Note that a percentile rests on few values."""
         self._few[percentile] = None
 
-    def remark(self, text: str) -> None:
-        """Add a sentence that no code stands for."""
-        self._notes[text] = Note("", text)
+    def remark(self, text: str, names: Iterable[str] = ()) -> None:
+        """Add a sentence that no code stands for; `names` are those that it lists."""
+        self._notes[text] = Note("", text, tuple(names))
 
     def xml(self, entry: str) -> ET.Element:
         """Return the root of the content; without the `entry` at its end if it was cut, which is noted."""
@@ -307,10 +317,10 @@ class Found:
         if missing > self.not_finite:
             self.note("missing_values", n=missing - self.not_finite)
         if self._few:
-            self.remark(f"fewer than ten values lie beyond {first_of(list(self._few), MOST_LISTED)}")
+            self.remark(f"fewer than ten values lie beyond {listed(tuple(self._few))}", self._few)
         unclear = sorted({metric for metric, _, better in kinds(self._all) if better is None})
         if unclear:
-            self.note("direction_unknown", what=first_of(unclear, MOST_LISTED))
+            self.note("direction_unknown", what=listed(unclear))
         if any(row.status == "aggregated" for row in self._rows):
             self.note("aggregated_only")
         elif self._nothing_repeated():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
+
+from trialwise.numbers import first_of
 
 Better = Literal["lower", "higher"]
 Status = Literal["finished", "failed", "partial", "aggregated"]
@@ -87,12 +89,37 @@ class Row:
         return () if self.value is None else (self.value,)
 
 
+MOST_LISTED = 10
+"""Names that a note lists at most."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """List names in a note."""
+    return first_of(names, MOST_LISTED)
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What to know about a file: a code of `codes.CODES`, and its sentence."""
+    """What to know about a file: a code of `codes.CODES`, and its sentence; `names` are those that it lists, which differ by file."""
 
     code: str
     text: str
+    names: tuple[str, ...] = ()
+
+    @property
+    def stem(self) -> str:
+        """The sentence without the list."""
+        return self.text.replace(listed(self.names), "\0", 1) if self.names else self.text
+
+    @staticmethod
+    def joined(notes: Sequence[Note]) -> Iterator[str]:
+        """Yield the sentences of files, each once; of those with a list, one with the names of all."""
+        found: dict[str, dict[str, None]] = {}
+        for note in notes:
+            found.setdefault(note.stem, {}).update(dict.fromkeys(note.names))
+        yield from (
+            stem.replace("\0", listed(list(names)), 1) if names else stem for stem, names in found.items()
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

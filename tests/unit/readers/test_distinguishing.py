@@ -10,6 +10,7 @@ import pytest
 
 from trialwise.readers.distinguishing import told_apart
 from trialwise.readers.gathering import gather
+from trialwise.readers.records import Note, listed
 from trialwise.study.looking import trials_of
 
 
@@ -56,3 +57,15 @@ def test_files_in_units_of_one_kind_have_one_metric(tmp_path: Path, unit: str, m
     assert {name: sorted(own["value"]) for (name,), own in table.group_by("metric")} == metrics
     for reading in group.readings:
         assert [note.text for note in reading.notes if "brought" in note.text] == said
+
+
+def test_sentences_of_files_that_list_different_names_are_one():
+    notes = [
+        Note("", "few beyond p99", ("p99",)),
+        Note("x", "other"),
+        Note("", "few beyond p90, p99", ("p90", "p99")),
+    ]
+    assert list(Note.joined([*notes, notes[1]])) == ["few beyond p99, p90", "other"]
+    assert list(Note.joined([Note("", f"of {listed(list('abcdefghijkl'))}", tuple("abcdefghijkl"))])) == [
+        "of a, b, c, d, e, f, g, h, i, j and 2 more"
+    ]

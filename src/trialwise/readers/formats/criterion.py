@@ -16,12 +16,11 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, Field, model_validator
 
 from trialwise.errors import AnalysisError
-from trialwise.numbers import first_of
 from trialwise.readers.content import Content
-from trialwise.readers.declared import MOST_LISTED, NO_UNIT, Found, Reader
+from trialwise.readers.declared import NO_UNIT, Found, Reader
 from trialwise.readers.forms import valid
 from trialwise.readers.long_lists import is_list
-from trialwise.readers.records import Inside, Summary
+from trialwise.readers.records import Inside, Summary, listed
 from trialwise.readers.units import normalised
 
 _DEEPEST = 3
@@ -119,7 +118,7 @@ def _read_folder(content: Content, found: Found) -> None:
     if names := sorted(
         {name for folder in benchmarks if folder != content.path for name in _baselines(folder)}
     ):
-        told = first_of(names, MOST_LISTED)
+        told = listed(names)
         found.remark(f"baselines with names are left out, and read if their folders are named: {told}")
 
 

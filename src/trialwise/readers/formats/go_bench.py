@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from trialwise.numbers import first_of
 from trialwise.readers.content import Content
-from trialwise.readers.declared import MOST_LISTED, Found, Reader
-from trialwise.readers.records import Better
+from trialwise.readers.declared import Found, Reader
+from trialwise.readers.records import Better, listed
 
 _NUMBER = r"(?:[-+\d.eE]+|NaN|[-+]Inf)"
 _RESULT = rf"(\d+)((?:\s+{_NUMBER} \S+)+)\s*$"
@@ -123,7 +122,7 @@ def _read_lines(told: list[tuple[int, str]], found: Found) -> None:
         else:
             file.take(line)
     if lost:
-        found.remark(f"go test failed for {first_of(list(lost), MOST_LISTED)}: benchmarks may be missing")
+        found.remark(f"go test failed for {listed(list(lost))}: benchmarks may be missing")
     found.facts |= {name: file.labels[name] for name in _FACTS if name in file.labels}
     _note_units(found, series)
 

@@ -14,10 +14,9 @@ import numpy.typing as npt
 import polars as pl
 
 from trialwise.errors import AnalysisError
-from trialwise.numbers import first_of as first_names
 from trialwise.readers.blocks import Indices, distinct, first_of
-from trialwise.readers.declared import MOST_LISTED, Found, numbered
-from trialwise.readers.records import Better, Inside, Summary
+from trialwise.readers.declared import Found, numbered
+from trialwise.readers.records import Better, Inside, Summary, listed
 from trialwise.readers.units import NORMAL
 
 Kind = Literal["number", "time", "clock", "text"]
@@ -548,9 +547,9 @@ def _note_columns(found: Found, roles: Roles, *, wide: bool) -> None:
         names = ", ".join(column.name for column in roles.values)
         found.note("wide_guessed", what=f"levels of one factor: {names}")
     if unknown := [column.name for column in roles.values if not column.unit]:
-        found.note("unit_unknown", what=first_names(unknown, MOST_LISTED))
+        found.note("unit_unknown", what=listed(unknown))
     if united := [column.name for column in roles.values if column.unit and not column.in_header]:
-        found.note("units_in_cells", what=first_names(united, MOST_LISTED))
+        found.note("units_in_cells", what=listed(united))
     missing = sum(
         column.values.null_count() - sum(column.values[row] is None for row in column.failed)
         for column in roles.values
