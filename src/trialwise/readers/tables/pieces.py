@@ -9,7 +9,7 @@ import polars as pl
 
 from trialwise.foreign_files import MEBIBYTE
 
-_PIECE = 16 * MEBIBYTE
+_PIECE = 4 * MEBIBYTE
 _PART = 1 << 18
 """Bytes that are looked at together."""
 Read = Callable[[bytes, int], pl.DataFrame]
