@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
 import tomllib
 import zipfile
@@ -122,3 +124,19 @@ def test_only_our_crates_are_locked_anew() -> None:
     assert release.relocked(lock("trialwise-elsewhere"), release.ours(), "9.8.7") == lock(
         "trialwise-elsewhere"
     )
+
+
+def maturin_lines() -> list[tuple[str, str]]:
+    """Return what `make` asks of maturin: the subcommand, and its options."""
+    text = (Path(__file__).parents[2] / "Makefile").read_text()
+    return re.findall(r"\$\(BIN\)/maturin (\w+) (.*)", text)
+
+
+@pytest.mark.parametrize(("subcommand", "options"), maturin_lines())
+def test_maturin_knows_each_option_that_make_gives_it(subcommand: str, options: str) -> None:
+    maturin = Path(sys.executable).with_name("maturin")
+    told = subprocess.run([maturin, subcommand, "--help"], capture_output=True, text=True, check=True).stdout
+    known = set(re.findall(r"(?m)^ +(?:-\w, )?(--[a-z][a-z-]*)", told))
+    given = set(re.findall(r"(?<!\S)--[a-z][a-z-]*", options))
+    assert "--help" in known
+    assert not given - known
