@@ -6,11 +6,13 @@ import contextlib
 import sqlite3
 from collections import Counter
 
+import pytest
 from tests.system.conftest import Bench
 from tests.system.test_workers import configuration, two, workers
 from tests.system.worker_machines import Machines
 
 from trialwise import study
+from trialwise.errors import PlanError
 
 __all__ = ["configuration", "two"]
 
@@ -25,6 +27,12 @@ def test_treatments_a_metric_and_a_time_limit_change_between_the_rounds_of_two_w
     text = bench.file.read_text().replace("x = [1, 2]", "x = [1, 2, 3]")
     text = text.replace("[design]", "[metrics.second]\nstdout = ' ([0-9]+)'\n[design]")
     bench.file.write_text(text.replace("[trial]", '[trial]\ntimeout = "50s"'))
+    planned = bench.rows("planned")[0].number
+    set_status(bench, planned, "running", two.names[0])
+    with pytest.raises(PlanError, match=f"may have trial {planned} in hand still") as refused:
+        bench.run(extend=True, reread=True)
+    assert f"trialwise run {bench.directory} --rounds 1" in str(refused.value.hint)
+    set_status(bench, planned, "planned", None)
     said = bench.command_line("run", bench.file, "--directory", bench.directory, "--extend", "--reread")
     assert said.returncode == 0, said.stderr
     assert "metrics.second: new (read again from what was kept of 4 finished trials)" in said.stderr
@@ -46,6 +54,12 @@ def test_treatments_a_metric_and_a_time_limit_change_between_the_rounds_of_two_w
     assert found.returncode == 5
     assert "is missing" in found.stderr
     assert "has no row" not in found.stderr  # of those that the change of the plan withdrew
+
+
+def set_status(bench: Bench, number: int, status: str, worker: str | None) -> None:
+    """Leave a trial as a runner does that is killed, or as it was."""
+    with contextlib.closing(sqlite3.connect(bench.directory / "ledger.sqlite")) as base, base:
+        base.execute("UPDATE trial SET status = ?, worker = ? WHERE number = ?", (status, worker, number))
 
 
 def hide_last(bench: Bench) -> None:

@@ -105,7 +105,7 @@ def _reclaim(began: Began, ledger: Ledger) -> None:
         row = running[0]
         raise PlanError(
             f"{began.path}: worker {row.worker} may have trial {row.number} in hand still, so treatments cannot change now",
-            hint="put the file back, run once more until it is brought home, and change the file then",
+            hint=f"`trialwise run {began.path} --rounds 1` brings it home with the file as it was; change the plan then",
         )
 
 

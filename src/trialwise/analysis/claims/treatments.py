@@ -134,7 +134,9 @@ def side_of(trials: TrialSet, metric: str, treatment: str) -> pl.DataFrame:
     """
     found = trials.of(metric, treatment)
     if found.is_empty():
-        raise AnalysisError(f"{trials.name}: no trial of {treatment} has a value of {metric}")
+        raise AnalysisError(
+            f"{trials.name}: no trial of {treatment} that is compared has a value of {metric}"
+        )
     if PRINTED in found.columns:
         raise AnalysisError(
             f"{trials.name}: holds printed summaries",
