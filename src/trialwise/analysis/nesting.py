@@ -109,12 +109,20 @@ def _overlap(a: pl.Series, b: pl.Series) -> bool:
 
 
 def highest_that_varies(trials: pl.DataFrame) -> Level:
-    """Return the highest level that varies among these trials, or trial, the usual name, if each of its units has one trial."""
+    """Return the highest level that varies among these trials, or trial, the usual name, if each of its units has one trial.
+
+    Trials of a single process are no units: then it is process, of which there is one.
+    """
     return _highest_of(counts_in(trials))
 
 
 def _highest_of(counts: Mapping[Level, int]) -> Level:
-    """Return the highest level that varies, by the number of units at each."""
+    """Return the highest level that varies, by the number of units at each; process where a single one ran several trials.
+
+    Those say how this process varies, not what the next one does.
+    """
+    if counts["process"] == 1 < counts["trial"]:
+        return "process"
     varying: list[Level] = [name for name in LEVELS if counts[name] > 1]
     lowest: Level = "trial"
     return varying[0] if varying and counts[varying[0]] < counts[lowest] else lowest

@@ -96,6 +96,14 @@ def test_one_process_on_each_side_is_no_inference_however_many_trials_it_ran():
     )
 
 
+def test_two_sides_of_one_process_are_no_inference_however_often_each_was_repeated():
+    a, b = (side(range(9), process=["p"] * 9, name=name) for name in "ab")
+    found = units(a, b)
+    assert found.level == "process"
+    assert found.refusal.startswith("no inference from one process that both sides share")
+    assert units(a, b, level="trial").refusal is None
+
+
 def test_a_shared_process_against_trials_of_their_own_is_judged_by_processes():
     found = units(side(range(9), process=list("pppqqqrrr"), name="a"), side([1, 2, 3], name="b"))
     assert (found.level, found.a.tolist(), found.b.tolist()) == ("process", [1, 4, 7], [1, 2, 3])
