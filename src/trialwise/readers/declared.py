@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -441,6 +441,8 @@ class Reader:
         True if a file is a table too, whose columns a command may be told.
     holds_results
         False if a file of it only says why there is no result.
+    statistic
+        What a value of a file is where a trial has one value alone, for the heads of columns.
     runs
         Returns the content of each result of a file to which one was appended after another; None if a file of this format holds one
         alone, or `read` tells them apart.
@@ -458,6 +460,7 @@ class Reader:
     context: tuple[str, ...] = ()
     is_table: bool = False
     holds_results: bool = True
+    statistic: Literal["mean", "median"] = "mean"
     runs: Callable[[Content], Sequence[Content]] | None = None
 
     def reading(self, content: Content) -> Reading:

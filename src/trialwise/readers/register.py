@@ -79,6 +79,11 @@ def readers_named(name: str) -> list[Reader]:
     ]
 
 
+def statistic_of(name: str) -> str:
+    """Return what the values of files of a format are that hold no values of trials: means, or medians."""
+    return next((reader.statistic for reader in readers() if reader.name == name), "mean")
+
+
 def _declared() -> Iterator[Reader]:
     for name in MODULES:
         yield from import_module(f"trialwise.readers.formats.{name}").READERS

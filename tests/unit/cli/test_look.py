@@ -114,3 +114,12 @@ def test_the_first_line_tells_in_how_many_other_metrics_the_same_holds(tmp_path,
     assert "n = 5; best, too, in 1 of 2 other metrics." in " ".join(out.partition("\n\n")[0].split())
     out = trialwise("analyze", runs)[1]
     assert "(the same in 1 of 2 other metrics; 2 further comparisons below;" in out.splitlines()[0]
+
+
+def test_a_median_is_called_one(tmp_path, trialwise):
+    (tmp_path / "bench.txt").write_text("test sort ... bench:      52,345 ns/iter (+/- 1,234)\n")
+    _, out, _ = trialwise("look", tmp_path / "bench.txt")
+    assert "median [" in out
+    assert "mean" not in out
+    hyperfine(tmp_path / "a.json", run=[1.0, 1.1, 1.2])
+    assert "mean [s] (95 %)" in trialwise("look", tmp_path / "a.json")[1]

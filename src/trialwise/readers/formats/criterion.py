@@ -287,6 +287,7 @@ READERS = (
         replicated="process",
         unit=NO_UNIT,
         subjects=("benchmark",),
+        statistic="median",
         fits=_is_libtest,
         read=_read_libtest,
     ),

@@ -120,6 +120,7 @@ READERS = (
         how="`cargo bench`, printed into a file",
         replicated="process",
         unit=NO_UNIT,
+        statistic="median",
         subjects=("benchmark",),
         fits=_fits,
         read=_read,

@@ -9,6 +9,7 @@ from trialwise.analysis.unit_words import units_text
 from trialwise.numbers import first_of
 from trialwise.readers.gathering import Unread
 from trialwise.readers.records import ERRORS
+from trialwise.readers.register import statistic_of
 from trialwise.report.document import (
     Block,
     Cell,
@@ -136,7 +137,7 @@ def _group(seen: Seen, at: str, *, several: bool) -> Iterator[Block]:
         decided = any(answer.decided for metric in seen.metrics for answer in metric.answers[:1])
         yield Note(_sentence(seen, at), "claim" if decided else "refusal")
     for place, metric in enumerate(seen.metrics[:_METRICS]):
-        yield _table(metric, f"{at}/metrics/{place}")
+        yield _table(metric, f"{at}/metrics/{place}", statistic_of(seen.format))
         if len(metric.answers) > 1:
             yield Items(
                 tuple(
@@ -174,7 +175,7 @@ def _levels(levels: Sequence[str]) -> str:
     return f"{shown}, … {len(levels)}" if len(levels) > _LEVELS else shown
 
 
-def _table(metric: MetricSeen, at: str) -> Table:
+def _table(metric: MetricSeen, at: str, statistic: str) -> Table:
     size = scale((each.mean for each in metric.treatments), metric.unit)
     better = f", {metric.better} is better" if metric.better else ""
     has_failed = any(each.failed for each in metric.treatments)
@@ -183,7 +184,10 @@ def _table(metric: MetricSeen, at: str) -> Table:
         Column("treatment"),
         Column("n", is_numeric=True),
         *((Column("failed", is_numeric=True),) if has_failed else ()),
-        Column(f"mean{size.heading}{' (95 %)' if is_bounded else ''}", is_numeric=True),
+        Column(
+            f"{'mean' if is_bounded else statistic}{size.heading}{' (95 %)' if is_bounded else ''}",
+            is_numeric=True,
+        ),
     )
     rows = tuple(
         _row(metric, place, at, size, has_failed=has_failed) for place in range(len(metric.treatments))
