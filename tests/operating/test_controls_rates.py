@@ -12,6 +12,7 @@ import pytest
 
 from binomial import least
 from trialwise import statistics as st
+from trialwise.analysis.estimation.level_choice import lists_that_pay
 
 pytestmark = pytest.mark.operating
 FLOWS, LISTS, KNOWN = 40, 200, 1000
@@ -106,3 +107,40 @@ def test_differences_of_schemes_hold_with_controls(percentile, worthless):
     logging.getLogger(__name__).info("%s: %.3f held, gain %.2f", name, held / REPETITIONS, np.median(gains))
     assert held / REPETITIONS >= least(0.95, REPETITIONS)
     assert (0.9 < np.median(gains) < 1.1) if worthless else (np.median(gains) > 1.5)
+
+
+def _levelled(y, x, number):
+    """With the mean of the second control from so many lists, and with all of what that leaves unknown taken away."""
+    base = st.LevelMeans.of([FIRST_FLOW], 10**6, [[x[:, 0].var(ddof=1)]])
+    more = base.extended(x[LISTS : LISTS + number, :1], x[LISTS : LISTS + number, 1])
+    return [
+        st.control_variates(y, x[:LISTS], more.means, means_covariance=each, surrogate_trials=more.lists)
+        for each in (more.covariance, more.covariance - more.own)
+    ]
+
+
+@pytest.mark.parametrize("worthless", [False, True])
+def test_intervals_hold_with_as_many_lists_as_pay_by_the_trials_themselves(worthless):
+    """The number of lists follows from the trials; the lists do not, so that their mean is as it would be."""
+    random = np.random.default_rng(5)
+    truth = drawn(random, 40_000)[0].mean()
+    held, numbers = 0, []
+    for _ in range(REPETITIONS):
+        times, engine = drawn(random, LISTS + 400)
+        if worthless:
+            engine = np.roll(engine, 1, axis=0)
+        y, x = times[:LISTS].mean(axis=1), np.column_stack([engine[:, 0], engine.mean(axis=1)])
+
+        both = _levelled(y, x, 50)
+        gains = 1 / both[0].gain, 1 / both[1].gain
+        number = max(50, lists_that_pay(gains, (LISTS, 50), (1.0, 0.2)))
+        found = _levelled(y, x, number)[0].controlled
+        held += found.low <= truth <= found.high
+        numbers.append(number)
+    logging.getLogger(__name__).info("%.3f held, %s lists", held / REPETITIONS, np.median(numbers))
+    assert held / REPETITIONS >= least(0.95, REPETITIONS)
+    assert np.median(numbers) == 50 if worthless else 50 < np.median(numbers) <= 400
+
+
+FIRST_FLOW = 0.6 / 1.2
+"""The mean time of the first flow by the engine: it meets none, and exp(-.5 + 1/2) = 1."""

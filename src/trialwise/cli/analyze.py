@@ -31,6 +31,7 @@ def analyze(
     full: Annotated[bool, Parameter(negative="")] = False,
     controls: str | None = None,
     levels: Levels | None = None,
+    lists_within: str | None = None,
     factor: Factor = None,
     table: TableOptions | None = None,
     reading: ReadingOptions | None = None,
@@ -78,7 +79,11 @@ def analyze(
         workload from 200 trials of a treatment on.
     levels
         How many lists engines simulate that do so list by list: fixed (400), or auto, for which a pilot of 50 lists measures variances
-        and costs, leaves out engines that do not pay, and shares out lists; default what the metric's stop says.
+        and costs, leaves out engines that do not pay, and shares out lists; default what the metric's stop says, else 50 to 400,
+        as pay beside the trials that there are.
+    lists_within
+        About how long the lists of one engine and treatment may take on one core, as in 10s; default 20s for the fluid model. Fewer
+        lists make the interval wider.
     factor
         How names of files give factors, as '{cc}_{rep}.json'; default guessed where the files do not tell.
     """
@@ -92,6 +97,7 @@ def analyze(
             reading=reading,
             controls=controls_given(controls),
             levels=levels,
+            lists_within=lists_within,
             watch=patience.drawing,
             told=patience.going,
             overview=not (json or latex or full),

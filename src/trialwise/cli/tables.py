@@ -159,6 +159,7 @@ def analysis_of(
     all_trials: bool = False,
     controls: Controls | None = None,
     levels: Levels | None = None,
+    lists_within: str | None = None,
     watch: Watch | None = None,
     told: Progress | None = None,
     overview: bool = False,
@@ -178,6 +179,7 @@ def analysis_of(
     if isinstance(found, Directory):
         refuse_told(path, given=options.given() or reading.given())
         from trialwise import study
+        from trialwise.cli.stream_options import duration
 
         return study.analyse(
             path,
@@ -185,6 +187,7 @@ def analysis_of(
             all_trials=all_trials,
             controls=controls,
             levels=levels,
+            lists_within=None if lists_within is None else duration("--lists-within", lists_within),
             watch=watch,
             told=told,
             overview=overview,

@@ -16,7 +16,7 @@ class KnownMeans:
 
     `engines` are those that some of the controls are of, and `drawn` the lists that each computed for this. Those that simulate list
     by list do so for fewer lists: `dear` are their controls, the last of `names`, in lists of their own, and `cheap` are the others in
-    the same lists; `means` and `lists` are then of the others only.
+    the same lists; `means` and `lists` are then of the others only. `seconds` are those that a list of all of them takes.
     """
 
     names: tuple[str, ...]
@@ -26,6 +26,7 @@ class KnownMeans:
     drawn: tuple[int, ...] = ()
     cheap: Array | None = field(default=None, compare=False)
     dear: Array | None = field(default=None, compare=False)
+    seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

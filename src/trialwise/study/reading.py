@@ -46,6 +46,7 @@ def analyse(
     all_trials: bool = False,
     controls: Controls | None = None,
     levels: Levels | None = None,
+    lists_within: float | None = None,
     watch: Watch | None = None,
     told: Progress | None = None,
     overview: bool = False,
@@ -59,7 +60,9 @@ def analyse(
     controls
         Control variates of simulated trials; None for workload controls if there are enough trials.
     levels
-        How many lists engines among them simulate; None for what the metric's stop says.
+        How many lists engines among them simulate; None for what the metric's stop says, else for as many as pay.
+    lists_within
+        Seconds of one core that the lists of an engine and treatment may take; None for 20 of the fluid model.
     watch
         Called with the progress of sampling flow lists, which their means take.
     told
@@ -77,7 +80,9 @@ def analyse(
                 method,
                 facts=part(knows)(experiment, ledger) if (knows := experiment.trial.knows) else None,
                 all_trials=all_trials,
-                workloads=Workloads(known_workloads(experiment, directory, watch), controls, levels)
+                workloads=Workloads(
+                    known_workloads(experiment, directory, watch, lists_within), controls, levels
+                )
                 if experiment.trial.traits.workload
                 else None,
                 told=told,

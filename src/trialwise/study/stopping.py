@@ -51,7 +51,7 @@ def chosen_levels(
     known = known_workloads(experiment, ExperimentDirectory(latest(path)), watch)
     found: list[LevelsSummary] = []
     for goal, treatment in product(auto, treatments(experiment)):
-        choice = chosen(goal.metric, goal.stop.controls, dict(treatment.levels), known, 0)
+        choice = chosen(goal.metric, goal.stop.controls, dict(treatment.levels), known, None)
         if choice is not None:
             told = choice.levels
             shares = tuple(
@@ -66,13 +66,19 @@ def chosen_levels(
 
 
 def known_workloads(
-    experiment: Experiment, directory: ExperimentDirectory, watch: Watch | None = None
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    watch: Watch | None = None,
+    seconds: float | None = None,
 ) -> KnownWorkloads:
-    """Return known means over flow lists that no trial had, kept in the directory; sampled on request, with progress to `watch`."""
+    """Return known means over flow lists that no trial had, kept in the directory; sampled on request, with progress to `watch`.
+
+    `seconds` are about those of one core that the lists of an engine and treatment may take.
+    """
     from trialwise.trials import workloads  # its imports are slow, and other kinds do not need them
 
     return workloads.KnownWorkloads(
-        experiment, KeptMeans(directory.path), watch, kept_lists=KeptEngines(directory.path)
+        experiment, KeptMeans(directory.path), watch, kept_lists=KeptEngines(directory.path), seconds=seconds
     )
 
 

@@ -19,10 +19,28 @@ Watch = Callable[[int, int, float], object]
 MAX_LISTS = 1_000_000
 MAX_STEPS = 4_000_000_000
 """About 20 s of one core, whatever a list costs."""
+_STEPS_A_SECOND = 200_000_000
 _FIRST = 64
 """Number of lists from which the cost of one is estimated."""
 _SHARE_FOR_LEVELS = 0.02
 """Share of lists that provide the levels and enter no mean."""
+
+
+def numbers_of_lists() -> list[int]:
+    """Return how many lists there may be, from the most: halves of it, so that few numbers are kept."""
+    return [MAX_LISTS >> place for place in range(7)]
+
+
+def most_for(trials: int | None) -> int:
+    """Return how many lists so many trials can use, the least of the numbers that is a thousand for each; all with None."""
+    if trials is None:
+        return MAX_LISTS
+    return min((each for each in numbers_of_lists() if each >= 1000 * trials), default=MAX_LISTS)
+
+
+def steps_in(seconds: float | None) -> float:
+    """Return the steps that about take so many seconds of one core; `MAX_STEPS` with None."""
+    return MAX_STEPS if seconds is None else seconds * _STEPS_A_SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +83,8 @@ def drawn_means(
     *,
     fluid: bool,
     watch: Watch | None = None,
+    most: int,
+    steps: float,
 ) -> list[ListMeans]:
     """Compute the means of the controls of some metrics, all over the same lists.
 
@@ -79,6 +99,8 @@ def drawn_means(
         Source of the seeds of all lists, none of which a trial has.
     fluid
         Use the fluid model, or only the features of the lists.
+    most, steps
+        At most so many lists, and about so many steps.
 
     Raises
     ------
@@ -87,7 +109,7 @@ def drawn_means(
     """
     random = np.random.Generator(np.random.PCG64DXSM(seed))
     cost = _cost(lists, trial, _seeds(random, _FIRST), fluid=fluid)
-    count = int(min(MAX_LISTS, max(2, MAX_STEPS / cost)))
+    count = int(min(most, max(2, steps / cost)))
     first = _seeds(random, max(2, int(_SHARE_FOR_LEVELS * count)))
     controls = [_controls(metric, lists, trial, first, fluid=fluid) for metric in metrics]
     statistics = [statistic for each in controls for statistic in each.statistics]

@@ -31,6 +31,10 @@ FIRST = 100
 """Lists before them, which give the levels of the controls and enter no mean."""
 PILOT = 50
 """Lists of a pilot, which trials' own engine simulates too."""
+LEAST = 50
+"""Lists behind the mean of such a control at least, where their number follows from what they gain."""
+REMEMBERED = 200
+"""Lists of rounds of which samples are remembered in a process."""
 _AT_ONCE = 32
 """Lists between two looks of whoever waits, and two writes of what is kept."""
 _OF_LISTS = ("flows", "bytes", "largest_flow")
@@ -126,6 +130,7 @@ class EngineLists:
         self._seeds, self._seed_of_round = seeds, seed_of_round
         self._watch, self._threads = watch, threads or os.cpu_count() or 1
         self._pilot = pilot
+        self._ran: dict[str, tuple[Array, ...]] = {}
         self._lists = kept.read(key)
         if len(self._lists.levels) != len(self._metrics):
             self._lists = KeptLists()
@@ -153,15 +158,20 @@ class EngineLists:
         for ran in self._all([self._seed_of_round(each) for each in missing]):
             for each, one in zip(missing[done:], ran, strict=False):
                 lists[_name(each)] = self._values(one.samples)
+                if len(self._ran) < REMEMBERED:
+                    self._ran[_name(each)] = one.samples
             done += len(ran)
             self._keep()
         return self._column([lists[_name(each)] for each in rounds], metric)
 
     def samples(self, metric: Metric, rounds: Sequence[Round]) -> list[Array]:
-        """Return the samples of a metric by the engine in the lists of rounds; these are not kept."""
+        """Return the samples of a metric by the engine in the lists of rounds; they are kept in this process alone."""
         place = self._metrics.index(metric)
-        ran = [one for each in self._all([self._seed_of_round(at) for at in rounds]) for one in each]
-        return [one.samples[place] for one in ran]
+        missing = [each for each in rounds if _name(each) not in self._ran]
+        ran = [one for each in self._all([self._seed_of_round(at) for at in missing]) for one in each]
+        own = self._ran | {_name(each): one.samples for each, one in zip(missing, ran, strict=True)}
+        self._ran = dict(list(own.items())[:REMEMBERED])
+        return [own[_name(each)][place] for each in rounds]
 
     @property
     def seconds(self) -> float:

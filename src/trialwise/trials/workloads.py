@@ -19,8 +19,8 @@ from trialwise.experiment.simulation import SimulationSource, SimulationTrial, W
 from trialwise.experiment.text import frozen_or_named
 from trialwise.experiment.traits import assumed, sources_of
 from trialwise.measurement.list_controls import KnownMeans, PilotLists
-from trialwise.trials.drawn_means import MAX_LISTS, MAX_STEPS, ListMeans, Watch, drawn_means
-from trialwise.trials.engine_lists import LISTS, PILOT, EngineLists, InMemory, Keeps, covers
+from trialwise.trials.drawn_means import ListMeans, Watch, drawn_means, most_for, numbers_of_lists, steps_in
+from trialwise.trials.engine_lists import LEAST, LISTS, PILOT, EngineLists, InMemory, Keeps, covers
 from trialwise.trials.fluid_lists import FluidLists, ListTable
 from trialwise.trials.list_statistics import ListControls, Statistic, is_modelled, statistic_of
 from trialwise.trials.simulating import engine_of, filled
@@ -68,11 +68,14 @@ class KnownWorkloads:
         watch: Watch | None = None,
         threads: int | None = None,
         kept_lists: Keeps | None = None,
+        seconds: float | None = None,
     ) -> None:
         """With `kept` None, means live only in this object, and with `kept_lists` None the lists of engines.
 
-        `watch` receives progress, `threads` are as for `FluidLists`.
+        `watch` receives progress, `threads` are as for `FluidLists`. `seconds` of one core are about those that lists of one engine
+        and treatment may take; None for 20 of the batched engine, and no bound on others.
         """
+        self._seconds = seconds
         self._experiment = experiment
         self._kept = kept
         self._watch = watch
@@ -85,14 +88,22 @@ class KnownWorkloads:
         self._asked: tuple[_Draw, tuple[Round, ...], ListTable] | None = None
 
     def known_means(
-        self, metric: Metric, kind: Controls, factors: Mapping[str, Level], lists: int = 0
+        self,
+        metric: Metric,
+        kind: Controls,
+        factors: Mapping[str, Level],
+        lists: int = 0,
+        trials: int | None = None,
     ) -> KnownMeans | None:
         """Return the controls of a metric and treatment, with their means over many sampled flow lists.
+
+        With a number of `trials`, lists are as many as these can use: a thousand for each of them by the batched engine, whose means
+        then add a thousandth of the plain variance at most, and `lists` by the others, which are at least `LEAST`.
 
         For a per-trial metric, these are the lists with a flow that it covers, like its trials. None if flows come
         from a file, a job or several patterns, or depend on anything but the treatment, or if too few of the lists have such a flow.
 
-        Engines that simulate list by list do so for `lists` lists, or `LISTS` if that is more.
+        Otherwise engines that simulate list by list do so for `lists` lists, or `LISTS` if that is more.
 
         Raises
         ------
@@ -102,7 +113,7 @@ class KnownWorkloads:
         trial = self._trial(factors)
         if trial.traits.workload == "given" or not self._is_of_treatments():
             return None
-        found = self._of(metric, kind, trial)
+        found = self._of(metric, kind, trial, trials)
         if found.lists < 2:  # fewer give no variance
             return None
         batched = (BATCHED,) if found.controls.fluid else ()
@@ -111,7 +122,15 @@ class KnownWorkloads:
             return KnownMeans(
                 found.controls.names, found.means, found.lists, batched, (found.lists,) * len(batched)
             )
-        return self._levels(metric, kind, trial, found, engines, max(lists, LISTS))
+        number = max(lists, LISTS if trials is None else LEAST)
+        return self._levels(metric, kind, trial, found, engines, self._within(trial, engines, number))
+
+    def _within(self, trial: SimulationTrial, engines: Sequence[str], lists: int) -> int:
+        """Return how many lists of engines the time allows, which are enough for a regression in any case."""
+        if self._seconds is None:
+            return lists
+        slowest = max(self._engine(trial, each).pilot_seconds for each in engines)
+        return max(LEAST, min(lists, int(self._seconds / slowest))) if slowest else lists
 
     def _levels(
         self,
@@ -129,7 +148,7 @@ class KnownWorkloads:
         table = self._lists_of(trial).table(seeds, self._statistics(metric, kind, trial))
         cheap = self._batched(metric, kind, trial, table)
         has = ~np.isnan(dear).any(axis=1) & ~np.isnan(cheap).any(axis=1)
-        if np.count_nonzero(has) < LISTS // 4:
+        if np.count_nonzero(has) < min(LISTS, lists) // 4:
             return None
         batched = (BATCHED,) if found.controls.fluid else ()
         return KnownMeans(
@@ -143,9 +162,12 @@ class KnownWorkloads:
             (*(found.lists for _ in batched), *(lists for _ in engines)),
             cheap[has],
             dear[has],
+            sum(each.pilot_seconds for each in own),
         )
 
-    def pilot(self, metric: Metric, kind: Controls, factors: Mapping[str, Level]) -> PilotLists | None:
+    def pilot(
+        self, metric: Metric, kind: Controls, factors: Mapping[str, Level], trials: int | None = None
+    ) -> PilotLists | None:
         """Return what the trials' engine and controls give for some lists, and what they cost; simulated once and kept.
 
         None if no engine among the controls simulates list by list, if trials are by an engine of estimates, or if there are no known
@@ -165,7 +187,7 @@ class KnownWorkloads:
             or not self._is_of_treatments()
         ):
             return None
-        self._of(metric, kind, trial)
+        self._of(metric, kind, trial, trials)
         packets = self._engine(trial, own, pilot=True)
         dear = [self._engine(trial, engine) for engine in engines]
         columns = [each.drawn(metric, PILOT) for each in (packets, *dear)]
@@ -266,10 +288,14 @@ class KnownWorkloads:
             self._seeds[each] = seed_of(self._experiment.seed, "flows", *each)
         return self._seeds[each]
 
-    def _of(self, metric: Metric, kind: Controls, trial: SimulationTrial) -> ListMeans:
+    def _of(
+        self, metric: Metric, kind: Controls, trial: SimulationTrial, trials: int | None = None
+    ) -> ListMeans:
+        """Return the means that there are, or those that so many trials can use, with None the most that there may be."""
         draw = self._draw(metric, kind, trial)
         if draw not in self._means:
-            found = self._recalled(draw, trial) or self._drawn(draw, self._lists_of(trial), trial)
+            most = most_for(None if draw.framing is None else trials)
+            found = self._recalled(draw, trial, most) or self._drawn(draw, self._lists_of(trial), trial, most)
             self._means[draw] = {each.controls.metric.name: each for each in found}
         return self._means[draw][metric.name]
 
@@ -284,17 +310,31 @@ class KnownWorkloads:
     def _metrics(self) -> list[Metric]:
         return [metric for metric, _ in sources_of(self._experiment.metrics, SimulationSource)]
 
-    def _drawn(self, draw: _Draw, lists: FluidLists, trial: SimulationTrial) -> list[ListMeans]:
+    def _drawn(self, draw: _Draw, lists: FluidLists, trial: SimulationTrial, most: int) -> list[ListMeans]:
         fluid, seed = draw.framing is not None, self._seed
-        found = drawn_means(lists, trial, self._metrics, seed, fluid=fluid, watch=self._watch)
+        found = drawn_means(
+            lists,
+            trial,
+            self._metrics,
+            seed,
+            fluid=fluid,
+            watch=self._watch,
+            most=most,
+            steps=steps_in(self._seconds),
+        )
         if self._kept is not None:
             entries = [(each.controls.level, list(each.means), each.lists) for each in found]
-            self._kept.write(self._key(draw, trial), entries)
+            self._kept.write(self._key(draw, trial, most), entries)
         return found
 
-    def _recalled(self, draw: _Draw, trial: SimulationTrial) -> list[ListMeans] | None:
-        """Return the means of an earlier process."""
-        entries = None if self._kept is None else self._kept.read(self._key(draw, trial))
+    def _recalled(self, draw: _Draw, trial: SimulationTrial, least: int) -> list[ListMeans] | None:
+        """Return the means of an earlier process, over as many lists or more: the most that there are."""
+        if self._kept is None:
+            return None
+        numbers = [most for most in numbers_of_lists() if most >= least]
+        entries = next(
+            filter(None, (self._kept.read(self._key(draw, trial, each)) for each in numbers)), None
+        )
         if entries is None or len(entries) != len(self._metrics):
             return None
         fluid = draw.framing is not None
@@ -303,9 +343,9 @@ class KnownWorkloads:
             for metric, (level, means, lists) in zip(self._metrics, entries, strict=True)
         ]
 
-    def _key(self, draw: _Draw, trial: SimulationTrial) -> str:
+    def _key(self, draw: _Draw, trial: SimulationTrial, most: int) -> str:
         """Return a key for all that the means depend on: the lists, the metrics, files, and this version."""
-        return self._key_of(trial, self._metrics, MAX_LISTS, MAX_STEPS, draw)
+        return self._key_of(trial, self._metrics, most, steps_in(self._seconds), draw)
 
     def _key_of(self, trial: SimulationTrial, metrics: Sequence[Metric], *more: object) -> str:
         asked = [(one.source, one.measure, one.estimand, one.convention) for one in metrics]

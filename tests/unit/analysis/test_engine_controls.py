@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,11 @@ import pytest
 
 from simulation_directory import run_simulation, simulation_text
 from trialwise import study
-from trialwise.analysis.estimation.level_choice import chosen
+from trialwise.analysis.estimation.level_choice import chosen, lists_that_pay
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.seeds import seed_of
 from trialwise.store.kept_lists import KeptEngines
+from trialwise.store.kept_means import KeptMeans
 from trialwise.trials import drawn_means, engine_lists, workloads
 from trialwise.trials.drawn_flows import flow_list
 from trialwise.trials.fabrics import open_fabric
@@ -61,7 +63,7 @@ def least_squares(y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray,
 @pytest.mark.parametrize("engine", ["links", "paths"])
 def test_the_estimate_is_that_of_least_squares(directory: Path, engine: str) -> None:
     """Of flows of one size only their number is known besides; the mean by the engine is corrected by it."""
-    analysis = study.analyse(directory, controls=engine).estimation
+    analysis = study.analyse(directory, controls=engine, levels="fixed").estimation
     assert analysis is not None
     found = analysis.estimates[0].controlled
     assert found is not None
@@ -147,6 +149,69 @@ def test_what_a_pilot_chose_stays_when_lists_are_timed_later(
         seconds["links"] = 5.0  # the machine has become busy
         known.of_rounds(metric, "links", {"scheme": "dctcp"}, [(1, place) for place in range(1, 60)])
     assert shares[0] == shares[1]
+
+
+def test_lists_that_pay_are_those_of_the_least_time() -> None:
+    """Against a search over all allocations of trials and lists, in proportion to those that there are."""
+    now, rest, lists, trials, trial, one = 5e-3, 2e-3, 50, 240, 0.3, 0.08
+    found = lists_that_pay((now, rest), (trials, lists), (trial, one))
+    numbers = np.arange(1, 5000)
+    times = (rest + (now - rest) * lists / numbers) * (trials * trial + numbers * one)
+    assert found == pytest.approx(numbers[np.argmin(times)], abs=1)
+    assert lists_that_pay((now, rest), (trials, lists), (1e6, one)) == 400
+    assert lists_that_pay((rest, rest), (trials, lists), (trial, one)) == 0
+
+
+def test_as_many_lists_as_pay_and_the_same_ones_again(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "again"
+    shutil.copytree(directory, place)
+    for kept in ("engine-lists.json", "drawn-means.json"):
+        (place / kept).unlink(missing_ok=True)
+    for module in (engine_lists, workloads):
+        monkeypatch.setattr(module, "LEAST", 12)
+    seconds = iter([1e-6] * 200 + [1.0] * 10_000)
+    run = engine_lists.EngineLists._run
+    monkeypatch.setattr(
+        engine_lists.EngineLists,
+        "_run",
+        lambda lists, seed: dataclasses.replace(run(lists, seed), seconds=next(seconds)),
+    )
+
+    def controlled():
+        analysis = study.analyse(place, controls="links").estimation
+        assert analysis is not None
+        found = analysis.estimates[0].controlled
+        assert found is not None
+        return found
+
+    first = controlled()
+    assert 12 < first.generated <= 400
+    assert controlled().result.controlled == first.result.controlled, "though lists have become dear"
+
+
+def test_lists_of_the_fluid_model_are_a_thousand_a_trial_at_most_and_within_the_time(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawn_means, "MAX_LISTS", 64_000)
+    experiment = parse_experiment(TEXT.replace("STOP", ""), Path("x.toml"))
+    (metric,), factors = experiment.metrics, {"scheme": "dctcp"}
+
+    def lists(trials: int | None, kept: KeptMeans | None = None, seconds: float | None = None) -> int:
+        known = workloads.KnownWorkloads(experiment, kept, seconds=seconds)
+        found = known.known_means(metric, "fluid", factors, trials=trials)
+        assert found is not None
+        return found.lists
+
+    few, many = lists(3), lists(None)
+    assert 3000 * 0.9 < few <= 4000
+    assert 64_000 * 0.9 < many <= 64_000
+    kept = KeptMeans(tmp_path)
+    assert lists(3, kept) == few
+    assert lists(30, kept) > 30_000 * 0.9
+    assert lists(3, kept) > 30_000 * 0.9, "those that there are"
+    assert lists(None, seconds=0.001) < few
 
 
 def test_lists_by_engines_are_not_those_of_trials() -> None:

@@ -265,7 +265,7 @@ def test_estimates_that_were_looked_at_say_so(tmp_path: Path, looks: str, *, hel
 
 def test_a_pilot_chooses_levels_by_what_it_measures(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second name for the fluid model: cheap it is kept, with its share of lists; as dear as a trial and worthless it is not."""
-    monkeypatch.setattr(drawn_means, "MAX_LISTS", 2000)
+    monkeypatch.setattr(drawn_means, "MAX_LISTS", 20_000)
     monkeypatch.setattr(engine_lists, "FIRST", 30)
     for module in (engine_lists, workloads):
         monkeypatch.setattr(module, "LISTS", 80)

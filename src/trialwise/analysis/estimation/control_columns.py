@@ -26,15 +26,23 @@ class KnownWorkloads(Protocol):
     """
 
     def known_means(
-        self, metric: Metric, kind: Controls, factors: Mapping[str, Level], lists: int = 0
+        self,
+        metric: Metric,
+        kind: Controls,
+        factors: Mapping[str, Level],
+        lists: int = 0,
+        trials: int | None = None,
     ) -> KnownMeans | None:
         """Return the controls with their means over lists drawn only for this; None if flows are not drawn at random.
 
-        Engines that simulate list by list do so for at least `lists` lists.
+        Engines that simulate list by list do so for at least `lists` lists. With a number of `trials` there are no more than these
+        use.
         """
         ...
 
-    def pilot(self, metric: Metric, kind: Controls, factors: Mapping[str, Level]) -> PilotLists | None:
+    def pilot(
+        self, metric: Metric, kind: Controls, factors: Mapping[str, Level], trials: int | None = None
+    ) -> PilotLists | None:
         """Return what all levels of a metric give for some lists drawn only for this, and their costs; None if there are no levels."""
         ...
 
@@ -58,7 +66,9 @@ class KnownWorkloads(Protocol):
 class ControlColumns:
     """The controls of one metric and treatment: names, means over `lists` drawn flow lists, and the source of their values.
 
-    `engines` and `drawn` are as of `KnownMeans`. With a `covariance` of the means, `lists` are the fewest behind one of them.
+    `engines` and `drawn` are as of `KnownMeans`. With a `covariance` of the means, `lists` are the fewest behind one of them,
+    `own` is the part of it that falls with more lists of the engines that simulate list by list, and `seconds` are those of such a
+    list.
     """
 
     kind: Controls
@@ -71,6 +81,8 @@ class ControlColumns:
     metric: Metric
     factors: Mapping[str, Level]
     known: KnownWorkloads
+    own: Array | None = None
+    seconds: float = 0.0
 
     def of_rounds(self, rounds: Sequence[Round]) -> Array:
         """Return their values in the flow lists of rounds that all have a value of the metric: shape (rounds, controls)."""
@@ -121,20 +133,25 @@ class ControlColumns:
 
 
 def control_columns(
-    metric: Metric, kind: Controls, factors: Mapping[str, Level], known: KnownWorkloads, lists: int = 0
+    metric: Metric,
+    kind: Controls,
+    factors: Mapping[str, Level],
+    known: KnownWorkloads,
+    lists: int = 0,
+    trials: int | None = None,
 ) -> ControlColumns | None:
     """Return the controls of a metric; None if the flows of the treatment are not drawn at random.
 
     Engines that do not provide the metric are left out; with none left, only workload controls are returned.
     """
-    found = known.known_means(metric, kind, factors, lists)
+    found = known.known_means(metric, kind, factors, lists, trials)
     if found is None:
         return None
-    means, covariance, lists = np.array(found.means), None, found.lists
+    means, covariance, lists, own = np.array(found.means), None, found.lists, None
     if found.cheap is not None and found.dear is not None:
         base = st.LevelMeans.of(means, found.lists, np.cov(found.cheap.T))
         all_means = base.extended(found.cheap, found.dear)
-        means, covariance, lists = all_means.means, all_means.covariance, all_means.lists
+        means, covariance, lists, own = all_means.means, all_means.covariance, all_means.lists, all_means.own
     return ControlColumns(
         kind=",".join(found.engines) or "workload",
         engines=found.engines,
@@ -146,4 +163,6 @@ def control_columns(
         metric=metric,
         factors=factors,
         known=known,
+        own=own,
+        seconds=found.seconds,
     )

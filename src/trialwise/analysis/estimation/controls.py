@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from trialwise import statistics as st
-from trialwise.analysis.estimation.control_columns import ControlColumns, KnownWorkloads
+from trialwise.analysis.estimation.control_columns import ControlColumns, KnownWorkloads, control_columns
 from trialwise.analysis.estimation.estimates import trial_values
-from trialwise.analysis.estimation.level_choice import chosen_columns
+from trialwise.analysis.estimation.level_choice import chosen_columns, lists_that_pay
 from trialwise.analysis.estimation.results import ControlledEstimate, EngineCheck
 from trialwise.analysis.observations import Observation
 from trialwise.arrays import Array
@@ -31,9 +31,10 @@ class Workloads:
     kind: Controls | None = None
     levels: Levels | None = None
 
-    def levels_for(self, metric: Metric) -> Levels:
-        """Return how lists of a metric's engines are shared out: as asked, else as its stopping rule says."""
-        return self.levels or (metric.stop.levels if metric.stop is not None else "fixed")
+    def levels_for(self, metric: Metric) -> Levels | None:
+        """Return how lists of a metric's engines are shared out: as asked, else as its stopping rule says; None for as many as pay."""
+        stop = metric.stop
+        return self.levels or (stop.levels if stop is not None and stop.controls != "none" else None)
 
     def kind_for(self, metric: Metric, trials: int) -> Controls:
         """Return the controls of a metric with this number of trials."""
@@ -59,15 +60,9 @@ def controlled(
     kind = "none" if workloads is None else workloads.kind_for(metric, len(observations))
     if workloads is None or kind == "none":
         return None, ""
+    factors, known, shared = observations[0].factors, workloads.known, workloads.levels_for(metric)
     try:
-        columns, levels = chosen_columns(
-            metric,
-            kind,
-            observations[0].factors,
-            workloads.known,
-            workloads.levels_for(metric),
-            len(observations),
-        )
+        columns, levels = chosen_columns(metric, kind, factors, known, shared, len(observations))
     except StatisticsError as error:
         return None, f"no control variates: {error}"
     except PlanError as error:  # an engine that cannot simulate these trials
@@ -82,6 +77,9 @@ def controlled(
     places = [rows[one.number] for one in counted]
     values = columns.of_rounds([(row.series, row.round) for row in places])
     try:
+        if shared is None:
+            wanted = _lists_that_pay(columns, trials, values, places)
+            columns = control_columns(metric, kind, factors, known, wanted, len(observations)) or columns
         found = columns.fitted(trials, values, confidence, None)
         if metric.stop is not None:
             precision = precision_percent(metric.stop, found.plain.estimate)
@@ -94,6 +92,27 @@ def controlled(
     first, *others = _engines(columns, places, trials, found, confidence) or (None,)
     rest = tuple(filter(None, others))
     return ControlledEstimate(columns.kind, names, columns.lists, found, first, rest, dropped, levels), ""
+
+
+def _lists_that_pay(
+    columns: ControlColumns, trials: st.TrialSamples, values: Array, rows: Sequence[TrialRow]
+) -> int:
+    """Return how many lists of engines pay, by what they leave of the variance; 0 for the least."""
+    seconds = _trial_seconds(rows)
+    if columns.own is None or columns.covariance is None or not seconds:
+        return 0
+    known = replace(columns, covariance=columns.covariance - columns.own)
+    gains = [each.fitted(trials, values, 95.0, None).gain for each in (columns, known)]
+    return lists_that_pay(
+        (1 / gains[0], 1 / gains[1]), (len(rows), columns.lists), (seconds, columns.seconds)
+    )
+
+
+def _trial_seconds(rows: Sequence[TrialRow]) -> float | None:
+    took = [
+        row.finished - row.started for row in rows if row.started is not None and row.finished is not None
+    ]
+    return sum(took) / len(took) if took else None
 
 
 COMPARED = 200
@@ -111,10 +130,7 @@ def _engines(
 
     Empty if the trials are by an engine of estimates themselves.
     """
-    took = [
-        row.finished - row.started for row in rows if row.started is not None and row.finished is not None
-    ]
-    trial_seconds = sum(took) / len(took) if took else None
+    trial_seconds = _trial_seconds(rows)
     checks: list[EngineCheck] = []
     spent = 0.0
     for engine, lists in zip(columns.engines, columns.drawn, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from math import ceil, isfinite
+from math import ceil, isfinite, sqrt
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from trialwise.experiment.model import Controls, Level, Levels, Metric
 
 FEWEST = 200
 """Trials for which lists are shared out at least: controls are not used with fewer."""
+LISTS = 400
+"""Most lists of such an engine whose number follows from what they gain beside trials that have run."""
 MOST_LISTS = 50_000
 """Most lists of an engine that simulates list by list."""
 
@@ -36,10 +38,13 @@ def chosen_columns(
     kind: Controls,
     factors: Mapping[str, Level],
     known: KnownWorkloads,
-    levels: Levels,
-    trials: int = FEWEST,
+    levels: Levels | None,
+    trials: int | None = None,
 ) -> tuple[ControlColumns | None, ChosenLevels | None]:
     """Return the controls of a metric for so many trials, None as of `control_columns`, and with levels = "auto" the pilot's choice.
+
+    With `trials` None, these are not known yet. With `levels` None, engines have the least lists: what more pay is told by
+    `lists_that_pay`.
 
     Raises
     ------
@@ -49,13 +54,36 @@ def chosen_columns(
         The pilot has too few lists with a value of the metric.
     """
     choice = chosen(metric, kind, factors, known, trials) if levels == "auto" else None
-    if choice is None:
-        return control_columns(metric, kind, factors, known), None
-    return control_columns(metric, choice.controls, factors, known, choice.lists), choice.levels
+    if choice is not None:
+        return control_columns(metric, choice.controls, factors, known, choice.lists), choice.levels
+    return control_columns(metric, kind, factors, known, trials=None if levels else trials), None
+
+
+def lists_that_pay(
+    variances: tuple[float, float], numbers: tuple[int, int], seconds: tuple[float, float]
+) -> int:
+    """Return the lists of engines that simulate list by list at which a further one gains as much for its time as a further trial.
+
+    With n trials the variance is A + B / N, and A falls as 1/n: it is least for its time at N = n √(B / (n A) · C_t / C_l).
+
+    Parameters
+    ----------
+    variances
+        Of the estimate with the lists that there are, and with as many as one could wish.
+    numbers, seconds
+        Of trials and of lists; of a trial and of a list.
+    """
+    (now, rest), (trials, lists), (trial, one) = variances, numbers, seconds
+    if now <= rest:
+        return 0
+    if not (rest and one):
+        return LISTS
+    wanted = sqrt((now - rest) * lists * trials / rest * trial / one)
+    return min(LISTS, ceil(wanted))
 
 
 def chosen(
-    metric: Metric, kind: Controls, factors: Mapping[str, Level], known: KnownWorkloads, trials: int
+    metric: Metric, kind: Controls, factors: Mapping[str, Level], known: KnownWorkloads, trials: int | None
 ) -> Choice | None:
     """Choose among the engines of controls; None if none of them simulates list by list, or the trials are by an engine of estimates.
 
@@ -66,7 +94,7 @@ def chosen(
     PlanError, StatisticsError
         As of `chosen_columns`.
     """
-    pilot = known.pilot(metric, kind, factors)
+    pilot = known.pilot(metric, kind, factors, trials)
     if pilot is None:
         return None
     trial, *dear = pilot.names
@@ -85,7 +113,7 @@ def chosen(
     if best is None:
         return None
     _, kept_names, found = best
-    number = max(trials, FEWEST)
+    number = max(trials or 0, FEWEST)
     own = next((level.share for level in found.levels if level.name == "+".join(kept_names)), 0.0)
     lists = min(MOST_LISTS, ceil(number * own)) if kept_names and isfinite(own) else 0
     batched = [name for name in engines_in(kind) if name not in dear]

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelMeans:
-    """Means of controls, with their covariance; `lists` is the smallest number of lists behind one of them."""
+    """Means of controls, with their covariance; `lists` is the smallest number of lists behind one of them.
+
+    `own` is the part of the covariance that falls with more lists of the dearest controls; None without any.
+    """
 
     means: Array
     covariance: Array
     lists: int
+    own: Array | None = None
 
     @classmethod
     def of(cls, means: ArrayLike, lists: int, spread: ArrayLike) -> LevelMeans:
@@ -64,7 +68,9 @@ class LevelMeans:
         across = self.covariance @ slopes
         covariance = np.block([[self.covariance, across], [across.T, noise + slopes.T @ across]])
         means = np.append(self.means, table.mean(axis=0) - shift)
-        return LevelMeans(means, covariance, min(self.lists, len(table)))
+        own = np.zeros_like(covariance)
+        own[self.means.size :, self.means.size :] = noise
+        return LevelMeans(means, covariance, min(self.lists, len(table)), own)
 
 
 @dataclass(frozen=True, slots=True)
