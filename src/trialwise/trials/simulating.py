@@ -32,7 +32,7 @@ from trialwise.trials.drawn_flows import (
 )
 from trialwise.trials.exceptions import reason_of
 from trialwise.trials.fabrics import open_fabric
-from trialwise.trials.simulation_cost import cost_caution
+from trialwise.trials.simulation_cost import cost_cautions
 from trialwise.trials.tilting import Weights, at_finish, defensive_flows, load_ratio, switching_trial, tilt_of
 
 if TYPE_CHECKING:
@@ -303,8 +303,9 @@ def simulate(
         else:
             flows = flow_list(trial.workload, fabric, folder, flow_seed, coordinates)
         log_ratios = np.zeros(len(flows["start_ps"]))
-    if announce is not None and (said := cost_caution(trial, fabric, [flows], float(len(flows["start_ps"])))):
-        announce(said)
+    if announce is not None:
+        for said in cost_cautions(trial, fabric, [flows], float(len(flows["start_ps"]))):
+            announce(said)
     looked = sampling(fabric, flows) if sampling else None
     duration = duration_of(trial.workload, flows)
     ready = time.perf_counter()

@@ -45,7 +45,7 @@ from trialwise.trials.simulating import (
     filled,
     simulate,
 )
-from trialwise.trials.simulation_cost import cost_caution
+from trialwise.trials.simulation_cost import cost_cautions
 from trialwise.trials.simulation_samples import (
     chosen_flows,
     counted,
@@ -204,8 +204,8 @@ def cautions_by_treatment(
     def cautions(trial: SimulationTrial, fabric: _core.Fabric) -> tuple[str, ...]:
         found = cautions_of(trial, fabric, experiment.folder)
         expected = expected_flows(trial.workload, fabric, experiment.folder)
-        cost = cost_caution(trial, fabric, _tried_lists(trial, experiment.folder), expected)
-        return found if cost is None else (*found, cost)
+        lists = _tried_lists(trial, experiment.folder)
+        return (*found, *cost_cautions(trial, fabric, lists, expected))
 
     return _of_each(experiment, factors, cautions)
 

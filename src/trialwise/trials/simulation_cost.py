@@ -22,6 +22,14 @@ _ROUTED = 200
 """Flows whose routes are looked at for the mean number of links."""
 
 
+def cost_cautions(
+    trial: SimulationTrial, fabric: _core.Fabric, lists: Sequence[Flows], expected: float
+) -> list[str]:
+    """Return what `cost_caution` and `paths_caution` say."""
+    found = (each(trial, fabric, lists, expected) for each in (cost_caution, paths_caution))
+    return [said for said in found if said]
+
+
 def cost_caution(
     trial: SimulationTrial, fabric: _core.Fabric, lists: Sequence[Flows], expected: float
 ) -> str | None:
@@ -46,6 +54,50 @@ def cost_caution(
         f"one processor and {memory / 1e9:.2g} GB of memory; a shorter duration, a lower load, fewer hosts or a larger "
         "network.segment take less"
     )
+
+
+def paths_caution(
+    trial: SimulationTrial, fabric: _core.Fabric, lists: Sequence[Flows], expected: float
+) -> str | None:
+    """Say by how much packets of sampled paths are more than those of the whole network; None if they are not.
+
+    Each path is simulated with all flows that cross one of its links, so that in a small network each path is most of it.
+    """
+    drawn = [flows for flows in lists if len(flows["size_bytes"])]
+    if "sampled_paths" not in ENGINES[trial.engine].options or not drawn:
+        return None
+    try:
+        times = _paths_over_packets(fabric, drawn[0], min(expected, trial.sampled_paths))
+    except ValueError:  # a list that the trial refuses, and says why
+        return None
+    if times <= 1:
+        return None
+    most = trial.sampled_paths / times
+    fewer = f"sampled_paths = {most:.0f}, a larger network, " if most >= 1 else "a larger network "
+    return (
+        f'engine = "paths" takes about {times:.2g} times the packet-hops of the whole network here: {trial.sampled_paths} paths at '
+        f"most, with all flows that cross them, among {len(fabric.hosts)} hosts; {fewer}or "
+        'engine = "trialwise" take less'
+    )
+
+
+def _paths_over_packets(fabric: _core.Fabric, flows: Flows, paths: float) -> float:
+    """Return the hops of packets of so many sampled paths, over those of all, by the routes of some flows.
+
+    A flow that crosses a path takes the links that both have, in either direction, and one more before or behind them.
+    """
+    chosen = {name: column[:_ROUTED] for name, column in flows.items()}
+    data, replies = (
+        [set(ports[ports >= 0].tolist()) for ports in side] for side in fabric.flow_routes(chosen)
+    )
+    parts = [
+        min(len(own), shared + 1) / len(own)
+        for path in (there | back for there, back in zip(data, replies, strict=True))
+        for own in data
+        if (shared := len(own & path))
+    ]
+    different = len({frozenset(own) for own in data}) / len(data)
+    return paths * different * sum(parts) / len(data) ** 2
 
 
 def _links(fabric: _core.Fabric, flows: Flows) -> float:

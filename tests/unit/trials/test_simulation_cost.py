@@ -1,6 +1,8 @@
 """What a simulated trial is said to take before it starts."""
 
+import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from trialwise import _core
 from trialwise.experiment.simulation import SimulationTrial, Workload
 from trialwise.trials.simulating import simulate
-from trialwise.trials.simulation_cost import cost_caution
+from trialwise.trials.simulation_cost import _paths_over_packets, cost_caution, paths_caution
 
 TREE = "fat-tree:4,100Gbit/s,1us"
 
@@ -42,6 +44,36 @@ def test_hops_are_those_that_the_simulator_counts() -> None:
 def test_larger_segments_take_less() -> None:
     assert "18,000,000,000 packet-hops" in str(caution(3, 10_000, 1.5e8))
     assert "1,800,000,000 packet-hops" in str(caution(3, 10_000, 1.5e8, segment="10kB"))
+
+
+@pytest.mark.parametrize(
+    ("topology", "dearer"),
+    [("leaf-spine:3x4x4,100Gbit/s,1us", True), ("leaf-spine:8x16x64,100Gbit/s,1us", False)],
+)
+def test_sampled_paths_that_are_dearer_than_packets_are_told(topology: str, *, dearer: bool) -> None:
+    """Against the packet-hops that both count."""
+    fabric = _core.Fabric(topology)
+    trial = SimulationTrial(
+        scheme="dcqcn", topology=topology, workload=Workload(), engine="paths", sampled_paths=40
+    )
+    workload: dict[str, Any] = {
+        "sizes": "fixed:20kB", "arrivals": "poisson", "pattern": "all-to-all", "load": 0.25, "load_of": "host", "duration_ps": 4 * 10**7,
+    }  # fmt: skip
+    flows = _core.generate_flows(fabric, seed=1, **workload)
+    expected = _core.expected_flows(fabric, **workload)
+    whole = _core.simulate(fabric, flows, controller="dcqcn", seed=1).totals["hops"]
+    _, _, (_, _, parts) = _core.estimate(
+        "paths", fabric, flows, controller="dcqcn", seed=1, paths=40, expected=expected
+    )
+    said = paths_caution(trial, fabric, [flows], expected)
+    assert (parts > whole) is dearer
+    assert _paths_over_packets(fabric, flows, min(40, expected)) == pytest.approx(parts / whole, rel=0.4)
+    assert (said is not None) is dearer
+    if said:
+        assert "times the packet-hops of the whole network here: 40 paths" in said
+        assert "among 12 hosts" in said
+    assert paths_caution(dataclasses.replace(trial, engine="links"), fabric, [flows], expected) is None
+    assert paths_caution(trial, fabric, [], expected) is None
 
 
 def test_what_the_trial_refuses_is_left_to_it() -> None:
