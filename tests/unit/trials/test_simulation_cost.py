@@ -57,8 +57,13 @@ def test_sampled_paths_that_are_dearer_than_packets_are_told(topology: str, *, d
         scheme="dcqcn", topology=topology, workload=Workload(), engine="paths", sampled_paths=40
     )
     workload: dict[str, Any] = {
-        "sizes": "fixed:20kB", "arrivals": "poisson", "pattern": "all-to-all", "load": 0.25, "load_of": "host", "duration_ps": 4 * 10**7,
-    }  # fmt: skip
+        "sizes": "fixed:20kB",
+        "arrivals": "poisson",
+        "pattern": "all-to-all",
+        "load": 0.25,
+        "load_of": "host",
+        "duration_ps": 4 * 10**7,
+    }
     flows = _core.generate_flows(fabric, seed=1, **workload)
     expected = _core.expected_flows(fabric, **workload)
     whole = _core.simulate(fabric, flows, controller="dcqcn", seed=1).totals["hops"]
