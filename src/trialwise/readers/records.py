@@ -104,7 +104,7 @@ class Note:
 
     code: str
     text: str
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def stem(self) -> str:
