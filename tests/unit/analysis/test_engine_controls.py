@@ -11,6 +11,7 @@ import pytest
 
 from simulation_directory import run_simulation, simulation_text
 from trialwise import study
+from trialwise.analysis.estimation.estimates import ONE_TRIAL
 from trialwise.analysis.estimation.level_choice import chosen, lists_that_pay
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.seeds import seed_of
@@ -149,6 +150,17 @@ def test_what_a_pilot_chose_stays_when_lists_are_timed_later(
         seconds["links"] = 5.0  # the machine has become busy
         known.of_rounds(metric, "links", {"scheme": "dctcp"}, [(1, place) for place in range(1, 60)])
     assert shares[0] == shares[1]
+
+
+def test_one_trial_is_refused_with_what_lifts_it(tmp_path: Path) -> None:
+    one = run_simulation(tmp_path, TEXT.replace("STOP", "").replace(f"rounds = {ROUNDS}", "rounds = 1"))
+    found = study.analyse(one).estimation
+    assert found is not None
+    own, other = found.estimates[0].own, found.estimates[0].other
+    assert (own.low, own.note) == (None, ONE_TRIAL)
+    assert other is not None
+    assert (other.low, other.note) == (None, ONE_TRIAL)
+    assert "two trials or more lift that" in ONE_TRIAL
 
 
 def test_lists_that_pay_are_those_of_the_least_time() -> None:

@@ -13,6 +13,12 @@ from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Estimand, Metric
 from trialwise.numbers import about, counted
 
+ONE_TRIAL = (
+    "one trial gives no interval, however long it is: its flows wait for each other; two trials or more lift that, shorter ones where "
+    "one takes long"
+)
+"""Slices of one run would depend on each other, and no interval from them has been shown to hold."""
+
 
 def is_estimated(metric: Metric) -> bool:
     """Return True if both estimands of a metric are reported: simulated trials, transfers over a path, and pooled metrics."""
@@ -145,5 +151,5 @@ def _refused(
         design_effect=None,
         convention="" if metric.percentile is None else metric.convention,
         method="",
-        note=why,
+        note=ONE_TRIAL if len(trials) == 1 else why,
     )
