@@ -184,10 +184,12 @@ def _interval(one: _Judged, *, signed: bool) -> Text:
     difference = one.row.difference
     if difference is None:
         return ()
-    _, low, high = _texts(one, signed=signed)
     level = given(difference.confidence)
     a, b = one.row.summary.n
     count = f"n = {a} each" if a == b else f"n = {a} and {b}"
+    if not difference.percent.bounded:
+        return ("(no bounds in percent at ", level, f": the first mean may be 0, {count})")
+    _, low, high = _texts(one, signed=signed)
     return ("(", level, f" interval {low} to {high} %, {count})")
 
 
@@ -270,13 +272,17 @@ def _kept(directory: str) -> Note:
 
 
 def _done(found: VersionsResult, judged: Sequence[_Judged]) -> Text:
-    comparison, row = found.comparison, judged[0].row
-    method = row.difference.method if row.difference else ""
+    """Say how trials were ordered, and by what method and margin they were judged, where one was."""
+    comparison = found.comparison
+    order = f"beyond timing: order random within each of {counted(max(judged[0].row.summary.n), 'round')}"
+    row = next((one.row for one in judged if one.row.difference), None)
+    if row is None or row.difference is None:
+        return (order,)
     error = given(100 - found.confidence)
     looks = {"all": "one judgement", "pilot": "the first of two looks", "fresh": "the second of two looks"}
     family = f", {comparison.correction}" if comparison and len(comparison.rows) > 1 else ""
     return (
-        f"beyond timing: order random within each of {max(row.summary.n)} rounds; {method}; verdict by a margin of ",
+        f"{order}; {row.difference.method}; verdict by a margin of ",
         margin_of(row),
         ", wrong in at most ",
         error,
