@@ -10,7 +10,7 @@ from trialwise.analysis.comparison.results import ComparisonRow
 from trialwise.analysis.versions.course import Course
 from trialwise.analysis.versions.results import DEFAULT_PLACE, Outcome, VersionsResult
 from trialwise.experiment.quantity import duration_text
-from trialwise.numbers import counted, with_bounds
+from trialwise.numbers import counted, interval, with_bounds
 from trialwise.report.comparison_words import direction_of, is_time
 from trialwise.report.document import (
     Block,
@@ -294,7 +294,7 @@ def _looked(courses: Sequence[Course]) -> Iterator[str]:
     """Yield what was found of drift and of positions, in percent of the mean over all rounds or positions."""
     for course in courses:
         parts = [
-            f"{what} {value} % ({low} to {high})"
+            f"{what} {value} % ({interval(low, high)})"
             for what, trend in (
                 (f"drift over all {course.rounds} rounds", course.drift),
                 ("last against first in a round", course.position),
