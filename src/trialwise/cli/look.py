@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from trialwise.cli.long_tables import check_folders, write_long_tables
-from trialwise.cli.output import print_json, stderr_console
+from trialwise.cli.output import stderr_console
 from trialwise.cli.spinner import StatusLine
 from trialwise.cli.text import say_document
 from trialwise.errors import AnalysisError, TrialwiseError
@@ -65,9 +66,9 @@ def look(
     for path in _write_tables(found, csv, parquet) if csv or parquet else []:
         stderr_console().print(f"wrote {path}", markup=False)
     if json:
-        from trialwise.exchange.look_json import look_document
+        from trialwise.exchange.look_json import look_texts
 
-        print_json(look_document(found.seen, found.groups, found.unread, found.copies))
+        sys.stdout.writelines(look_texts(found.seen, found.groups, found.unread, found.copies))
     else:
         from trialwise.report.documents.look import document
 

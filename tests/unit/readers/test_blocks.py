@@ -1,5 +1,6 @@
 """Rows that are held as columns are the rows that they would be by themselves, for whatever reads them."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,9 +9,10 @@ import polars as pl
 import pytest
 
 from trialwise.analysis.looking import see
+from trialwise.exchange.look_rows import row_texts
 from trialwise.exchange.readings import trial_set
 from trialwise.exchange.readings_tables import samples_table, trials_table
-from trialwise.readers.blocks import Ragged, distinct, first_of
+from trialwise.readers.blocks import Block, Ragged, distinct, first_of
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 from trialwise.readers.distinguishing import with_names
@@ -94,6 +96,31 @@ def test_a_table_of_a_block_is_that_of_its_rows(reasons):
     assert together.schema == alone.schema
 
 
+@pytest.mark.parametrize("reasons", [{}, {3: "time\u202eout, 5 %s"}, dict.fromkeys(range(6), "x")])
+@pytest.mark.parametrize("unit", ["ms", "%s \x1b[31m"])
+def test_the_json_of_a_block_is_that_of_its_rows(reasons, unit):
+    alone, together = ("".join(row_texts([each, each], 6)) for each in readings(reasons, unit))
+    assert together == alone
+    assert len(json.loads(together)) == 2 * len(VALUES)
+    assert not {"\u202e", "\x1b"} & set(together)
+
+
+def test_rows_of_a_large_block_become_json_without_an_object_each(monkeypatch):
+    size, made = 50_000, list[int]()
+    found = Found(Content(Path("x.csv"), b""), READER)
+    found.add_block(
+        "delay", np.arange(size) / 7, "s", "lower", treatments=TREATMENTS, treatment=np.arange(size, dtype=np.int32) % 2,
+        numbers=range(size), process=("run ", ""), where=("line ", ""),
+    )  # fmt: skip
+    row = Block._row
+    monkeypatch.setattr(Block, "_row", lambda self, place: made.append(place) or row(self, place))
+    told = json.loads("".join(row_texts([found.reading(READER)], 6)))
+    assert [each["value"] for each in told] == [place / 7 for place in range(size)]
+    assert {each["treatment"]["cc"] for each in told[1::2]} == {"bbr"}
+    assert told[-1]["levels"]["process"] == f"run {size - 1}"
+    assert len(made) == len(TREATMENTS)
+
+
 @pytest.mark.parametrize("units", [[{}], [{"host": 'h"1'}, {"host": "h2"}]])
 def test_a_table_of_repetitions_and_their_samples_is_that_of_the_rows(units):
     found = Found(Content(Path("x_1.csv"), b""), READER)
@@ -109,6 +136,7 @@ def test_a_table_of_repetitions_and_their_samples_is_that_of_the_rows(units):
     assert trials_table([reading]).equals(trials_table([alone]))
     assert samples_table([reading]).equals(samples_table([alone]))
     assert len(samples_table([reading])) == 8
+    assert "".join(row_texts([reading], 6)) == "".join(row_texts([alone], 6))
 
 
 def test_a_unit_of_which_one_metric_failed_has_not_failed():
