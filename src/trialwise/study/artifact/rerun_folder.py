@@ -200,7 +200,12 @@ def _without_stops(document: dict[str, Any]) -> None:
     """Take out of the metrics what would end the run by its results."""
     for metrics in (document.get("metrics", {}), document.get("results", {}).get("metrics", {})):
         for metric in metrics.values():
-            for table in (metric, *metric.get("kpi", ()), metric.get("variability", {})):
+            kpis = metric.get("kpi", ())  # one table, or several
+            for table in (
+                metric,
+                *([kpis] if isinstance(kpis, Mapping) else kpis),
+                metric.get("variability", {}),
+            ):
                 table.pop("stop", None)
 
 
