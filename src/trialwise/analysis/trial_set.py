@@ -225,7 +225,7 @@ def read_trial_set(
     hosts = {facts.record.number: _host(facts) for facts in sessions}
     origin = ledger.fact("identity")
     simulated = experiment.trial.traits.computed
-    seconds = dict((_computing if simulated else _seconds)(store.rows))
+    seconds = seconds_of_rows(store.rows, simulated=simulated)
     rows = {(row.number, row.attempt): row for row in store.rows}
     cells: list[tuple[object, ...]] = []
     notes = [*experiment.trial.caveats(experiment), *_lost(experiment, store.rows)]
@@ -372,6 +372,11 @@ def _host(facts: SessionFacts) -> str | None:
         return None
     known = cast("dict[str, object]", machine)
     return cast("str | None", known.get("identity") or known.get("hostname"))
+
+
+def seconds_of_rows(rows: Iterable[TrialRow], *, simulated: bool) -> dict[tuple[int, int], float]:
+    """Return the `seconds` of a set of trials, by number and attempt; those without are left out."""
+    return dict((_computing if simulated else _seconds)(rows))
 
 
 def _seconds(rows: Iterable[TrialRow]) -> Iterator[tuple[tuple[int, int], float]]:

@@ -11,7 +11,7 @@ from trialwise.analysis.claims.reproduction import NOT_RUNNABLE, Reproduced, Wor
 from trialwise.analysis.environments import EnvironmentDifference
 from trialwise.analysis.progress import Progress
 from trialwise.analysis.reruns import NotRun, Remeasured
-from trialwise.analysis.trial_set import TrialSet
+from trialwise.analysis.trial_set import TrialSet, seconds_of_rows
 from trialwise.errors import AnalysisError, StoreError
 from trialwise.experiment.claims import StatedClaim
 from trialwise.store.records import TrialRow
@@ -48,9 +48,11 @@ class Measured:
     def pace(self, original: TrialSet) -> float | None:
         """Return the time of a trial here over that of the authors, treatment by treatment; None before the second trial."""
         here: dict[str, list[float]] = {}
+        simulated = bool(original.table["started"].is_null().all())
+        known = seconds_of_rows(self.ended, simulated=simulated)  # as those of the authors are counted
         for row in self.ended:
-            if row.claimed is not None and row.finished is not None:
-                here.setdefault(row.treatment, []).append(row.finished - row.claimed)
+            if (row.number, row.attempt) in known:
+                here.setdefault(row.treatment, []).append(known[row.number, row.attempt])
         number = sum(map(len, here.values()))
         there = sum(
             len(times)
