@@ -182,6 +182,44 @@ class VerifiedClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class Prospect:
+    """What measuring a claim again takes on this machine, from what the authors' trials took.
+
+    `runs`: whether nothing is seen to be in its way here, and `why` if something is; None if only its own code shows that. Its
+    smallest re-run (`--kick`) takes about `smallest` seconds, and one that decides it (`--claim`) about `decided`: the authors' time,
+    times `pace`, that of a trial here over theirs, if trials ran here. None where nothing can run. The authors' `trials` used
+    `processor` seconds of CPU time, a peak of `memory` bytes, `size` bytes of disk, and `root`, the rights of root; None where that
+    was not recorded.
+    """
+
+    id: str
+    runs: bool | None
+    why: str
+    trials: int
+    processor: float | None
+    memory: float | None
+    size: int
+    root: bool | None
+    smallest: float | None = None
+    decided: float | None = None
+    pace: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What it takes to measure the claims of an artifact again on this machine.
+
+    `needs` is what its authors state, `differences` what differs and matters most between their machine and this one, and `more`
+    counts the other differences.
+    """
+
+    needs: tuple[str, ...]
+    claims: tuple[Prospect, ...]
+    differences: tuple[EnvironmentDifference, ...]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
 class Rerun:
     """A re-run of an artifact's experiment: where it is, each claim on it, and what differs of ranks 1 to 3.
 
@@ -207,6 +245,8 @@ class Rerun:
 class Verified:
     """An artifact: whether its files and ledgers are whole, its claims as recomputed, and notes on the data.
 
+    `here` says what it takes to measure the claims again on this machine, if that was asked for.
+
     Ledgers are read only if the files are whole, and claims only if the ledgers are.
     """
 
@@ -216,6 +256,7 @@ class Verified:
     claims: tuple[VerifiedClaim, ...]
     notes: tuple[str, ...]
     rerun: Rerun | None = None
+    here: Here | None = None
 
     @property
     def is_whole(self) -> bool:

@@ -180,7 +180,7 @@ def _read(artifact: Path, rerun: Path | None, *, allowed: Path | None, latest: b
     with StatusLine(f"reading {named(artifact)}") as patience:
         if (rerun is None and latest) or (rerun is not None and is_rerun(rerun)):
             return read_again(artifact, rerun, patience.going, allowed=allowed)
-        return verified(artifact, rerun, patience.going, allowed=allowed)
+        return verified(artifact, rerun, patience.going, allowed=allowed, here=True)
 
 
 def _remeasured(

@@ -9,6 +9,7 @@ from trialwise.analysis.artifacts import UNKNOWN_COST, PackedClaim, PackedExperi
 from trialwise.analysis.claims.results import ClaimResult
 from trialwise.exchange.artifact.description import Description
 from trialwise.exchange.artifact.plain_words import plain
+from trialwise.experiment.claims import StatedNeeds
 from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import counted, interval, with_bounds
 from trialwise.visible import visible
@@ -156,14 +157,19 @@ def needs_text(description: Description) -> str:
     without = (
         "no rights of root are stated, but the authors' trials ran with them" if had else "no rights of root"
     )
+    return ", ".join(stated_needs(needs, "" if needs.root else without))
+
+
+def stated_needs(needs: StatedNeeds, root: str = "") -> list[str]:
+    """Return what a machine needs, as the authors state it; `root` is said in the place of rights that are not stated."""
     stated = (
-        f"{needs.cores} cores" if needs.cores else "",
+        counted(needs.cores, "core") if needs.cores else "",
         f"{needs.memory} of memory" if needs.memory else "",
         f"{needs.disk} of free disk space" if needs.disk else "",
-        "the rights of root" if needs.root else without,
+        "the rights of root" if needs.root else root,
         *needs.other,
     )
-    return ", ".join(filter(None, stated))
+    return list(filter(None, stated))
 
 
 def _cell(text: str) -> str:

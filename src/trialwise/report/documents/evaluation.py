@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from trialwise.analysis.artifacts import Verified
+from trialwise.analysis.artifacts import Here, Verified
 from trialwise.analysis.claims.reproduction import NOT_REPRODUCED
+from trialwise.analysis.environments import EnvironmentDifference
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.comparison_words import difference_text
 from trialwise.report.document import Block, Code, Document, Heading, Items, Name, Note, Outcome, Text
+from trialwise.report.documents.prospects import difference_blocks, prospect_table
 from trialwise.report.documents.rerun import (
     ONE_HOST,
     by_chance,
@@ -53,6 +55,10 @@ def _blocks(found: Verified, here: Mapping[str, str]) -> Iterator[Block]:
     yield from broken_blocks(found.integrity)
     yield Heading(("Q4. Which hardware and software?",))
     yield _items((f"{name}: ", Name(value)) for name, value in here.items())
+    if found.here is not None and found.here.claims:
+        yield prospect_table(found.here)
+        if found.rerun is None:
+            yield from difference_blocks(found.here, tuple(_of_machines(found.here)))
     if found.rerun is not None and found.rerun.differences:
         yield Note(("What differs from the authors' machine, theirs | here:",))
         yield from _differences(found)
@@ -76,6 +82,11 @@ def _items(texts: Iterator[Text] | list[Text]) -> Block:
 def _differences(found: Verified) -> Iterator[Block]:
     if found.rerun is not None:
         yield _items([(Name(difference_text(one)),) for one in found.rerun.differences])
+
+
+def _of_machines(here: Here) -> Iterator[EnvironmentDifference]:
+    """Yield the differences between machines: an artifact could name any file as a program, and its hash is not for others."""
+    return (one for one in here.differences if one.block != "program")
 
 
 def _simple_run(found: Verified) -> Iterator[Block]:

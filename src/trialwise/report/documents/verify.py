@@ -22,6 +22,7 @@ from trialwise.report.document import (
     Table,
     Text,
 )
+from trialwise.report.documents.prospects import difference_blocks, next_blocks, prospect_table
 from trialwise.report.documents.rerun import rerun_blocks, words_of
 from trialwise.report.numbers import counted, estimate
 from trialwise.report.units import scale
@@ -90,11 +91,16 @@ def _evidence(found: Verified) -> Iterator[Block]:
     yield claims_table(found)
     if found.rerun is not None:
         yield from rerun_blocks(found.rerun)
+    elif found.here is not None:
+        yield prospect_table(found.here)
     yield Heading(("The sentences",))
     yield Items(tuple((Name(claim.result.id), ": ", Name(claim.result.text)) for claim in found.claims))
     if found.notes:
         yield Heading(("Notes on the data",))
         yield Items(tuple((Name(note),) for note in found.notes), most=6)
+    if found.rerun is None and found.here is not None:
+        yield from difference_blocks(found.here, found.here.differences)
+        yield from next_blocks(found, found.here)
 
 
 def _signed(signed: Signed) -> Text:

@@ -94,14 +94,14 @@ def open_for_packing(path: Path, folder: str) -> Opened:
             folder=folder,
             experiment=experiment,
             rows=rows,
-            environments=_environments(directory, ledger),
+            environments=environments_of(directory, ledger),
             version=ledger.meta().get("version", "unknown"),
             home=ledger.fact("folder"),
             head=ledger.head(),
             excluded=[
                 f"trial {number}: {why.because}" for (number, _), why in sorted(ledger.exclusions().items())
             ],
-            used=_used(ledger, experiment.service_names),
+            used=used_by(ledger, experiment.service_names),
         )
 
 
@@ -124,7 +124,7 @@ def machine_text(record: Mapping[str, object]) -> str:
 _RESOURCES: tuple[Resource, ...] = ("user", "system", "max_rss")
 
 
-def _used(ledger: Ledger, services: Sequence[str]) -> dict[str, Used]:
+def used_by(ledger: Ledger, services: Sequence[str]) -> dict[str, Used]:
     """Return what each trial used, by number, as its last attempt recorded it, with the services beside it.
 
     Trials of programs, over emulated paths and of simulations always record it; those of older directories of programs did as a
@@ -156,7 +156,8 @@ def _used_of(known: Mapping[str, float], services: Sequence[str]) -> Used:
     return Used(processor, peak)
 
 
-def _environments(directory: ExperimentDirectory, ledger: Ledger) -> dict[str, Mapping[str, object]]:
+def environments_of(directory: ExperimentDirectory, ledger: Ledger) -> dict[str, Mapping[str, object]]:
+    """Return the environments of the sessions, by the names of their files."""
     return {
         facts.record.environment: facts.environment
         for facts in session_facts(directory, ledger)
@@ -208,11 +209,12 @@ def contents_of(each: Opened, names: Names, workshop: Path) -> Contents:
     programs, outside, packages = _programs(each)
     entries += programs
     described = _described(each, programs, outside, packages)
-    return Contents(entries, described, left_out, each.used, _as_root(each))
+    return Contents(entries, described, left_out, each.used, as_root(each.environments))
 
 
-def _as_root(each: Opened) -> bool | None:
-    known = [fact for record in each.environments.values() if (fact := facts_of(record).get("rights.root"))]
+def as_root(environments: Mapping[str, Mapping[str, object]]) -> bool | None:
+    """Return whether trials ran with the rights of root, by the environments of their sessions; None if none recorded it."""
+    known = [fact for record in environments.values() if (fact := facts_of(record).get("rights.root"))]
     return "yes" in known if known else None
 
 

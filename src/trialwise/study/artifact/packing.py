@@ -43,7 +43,7 @@ from trialwise.study.artifact.contents import (
     open_for_packing,
     stated_variables,
 )
-from trialwise.study.artifact.costs import costs
+from trialwise.study.artifact.costs import costs, spent_of
 from trialwise.study.artifact.private import names_of, staying
 from trialwise.study.artifact.signing import sign
 from trialwise.study.artifact.verifying import RESULTS, verify
@@ -294,7 +294,7 @@ def _description(
         authors=options.authors,
         doi=options.doi,
         experiments=experiments,
-        claims=[] if judged is None else list(costs(judged, contents)),
+        claims=[] if judged is None else list(costs(judged, [spent_of(each) for each in contents])),
         needs=_needs(judged and judged.stated),
     )
 

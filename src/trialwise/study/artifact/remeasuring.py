@@ -17,7 +17,6 @@ from trialwise.analysis.claims.looks import Look, next_share, stages
 from trialwise.analysis.claims.reproduction import DECIDED, NOT_RUNNABLE
 from trialwise.analysis.progress import Progress
 from trialwise.analysis.reruns import NotRun, PlannedRerun
-from trialwise.errors import PlanError
 from trialwise.exchange.artifact.reading import Artifact
 from trialwise.execution.events import Observer, RunEvent, TrialEnded
 from trialwise.experiment.model import Experiment
@@ -33,11 +32,11 @@ from trialwise.study.artifact.choosing import (
     words_of,
 )
 from trialwise.study.artifact.judging_again import judge_again, measured_in
+from trialwise.study.artifact.prospects import problem_here, with_prospects
 from trialwise.study.artifact.rerun_folder import RerunFolder, begin, latest_rerun, new_path, opened_rerun
 from trialwise.study.artifact.verifying import examined
 from trialwise.study.claims import JudgedClaims
 from trialwise.study.sessions import run_session
-from trialwise.trials.kinds import kind_of
 
 KICK_BUDGET = 360.0
 """Seconds of the smallest re-run, where no budget is given."""
@@ -104,10 +103,11 @@ def remeasure(
         folder = opening(place, found.integrity.identity)
         try:
             again = _Remeasuring(artifact, judged, folder, options, rest, observers, told).run(runs, announce)
+            costed = with_prospects(artifact, found, judged, folder)
         finally:
             if is_new and not folder.record.spent:
                 shutil.rmtree(place, ignore_errors=True)
-        return replace(found, rerun=again)
+        return replace(costed, rerun=again)
 
 
 def read_again(
@@ -130,11 +130,13 @@ def read_again(
     with examined(path, told, allowed) as (artifact, found, judged):
         identity = found.integrity.identity
         folder = latest_rerun(path, identity) if place is None else opened_rerun(place, identity)
-        if judged is None or folder is None:
+        if judged is None:
             return found
+        if folder is None:
+            return with_prospects(artifact, found, judged, None)
         runs, rest = candidates(artifact, judged, (), (), folder.path)
         again = judge_again(folder, judged, runs, rest, str(artifact.folder), "nothing was run now", told)
-        return replace(found, rerun=again)
+        return replace(with_prospects(artifact, found, judged, folder), rerun=again)
 
 
 def _place_of(path: Path, identity: str, options: RerunOptions) -> Path:
@@ -220,19 +222,13 @@ class _Remeasuring:
 
     def _runnable(self, runs: Sequence[Candidate]) -> list[Candidate]:
         """Leave out the claims whose experiment cannot run here, with the reason."""
-        problems = {each.place: self._problem(each) for each in reversed(runs)}
+        problems = {
+            each.place: problem_here(self._artifact, self._folder, each) or "" for each in reversed(runs)
+        }
         self._rest += [
             NotRun(each.claim.id, NOT_RUNNABLE, problems[each.place]) for each in runs if problems[each.place]
         ]
         return [each for each in runs if not problems[each.place]]
-
-    def _problem(self, each: Candidate) -> str:
-        try:
-            _, experiment = self._folder.prepared(self._artifact, each.folder, each.place, each.fewest)
-            kind_of(experiment).check(experiment, [dict(own) for own in each.original.treatments.values()])
-        except PlanError as error:
-            return error.message.replace("\n", "; ")
-        return ""
 
     @staticmethod
     def _groups(runs: Sequence[Candidate]) -> list[list[Candidate]]:

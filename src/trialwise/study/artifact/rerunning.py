@@ -24,7 +24,7 @@ from trialwise.study.locating import opened
 from trialwise.study.reading import comparison_set
 from trialwise.study.sources import is_ours
 
-_OF_ANY_RERUN = re.compile(
+OF_ANY_RERUN = re.compile(
     r"machine\.boot_id|plan\.experiment\.seed|plan\.design\..*|plan\.workers\..*|plan\..*\.stop\..*"
 )
 """What differs in every re-run, or on any other machine: it says nothing beside that."""
@@ -90,7 +90,7 @@ def differences_of(
     found = diff_places(packed, rerun, told).first
     same_kind = not any(one.block == "machine" and one.rank == _HARDWARE for one in found)
     return tuple(
-        one for one in found if one.rank <= FIRST and not _OF_ANY_RERUN.fullmatch(one.name)
+        one for one in found if one.rank <= FIRST and not OF_ANY_RERUN.fullmatch(one.name)
     ), same_kind
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from math import isclose
 from pathlib import Path
@@ -19,6 +19,8 @@ from trialwise.exchange.artifact.reading import Artifact, opened_artifact
 from trialwise.experiment.claims import NAME as CLAIMS
 from trialwise.foreign_files import read_foreign
 from trialwise.study.artifact.chains import ledgers_of
+from trialwise.study.artifact.prospects import with_prospects
+from trialwise.study.artifact.rerun_folder import RerunFolder, latest_rerun
 from trialwise.study.artifact.rerunning import rerun_of
 from trialwise.study.artifact.signing import signed_by
 from trialwise.study.claims import JudgedClaims, judged_claims
@@ -31,9 +33,14 @@ _CLOSE = 1e-9
 
 
 def verify(
-    path: Path, rerun: Path | None = None, told: Progress | None = None, *, allowed: Path | None = None
+    path: Path,
+    rerun: Path | None = None,
+    told: Progress | None = None,
+    *,
+    allowed: Path | None = None,
+    here: bool = False,
 ) -> Verified:
-    """Verify an artifact: an archive or a folder.
+    """Verify an artifact by itself: an archive or a folder.
 
     Parameters
     ----------
@@ -41,6 +48,8 @@ def verify(
         An experiment directory in which its experiment was measured again: then each claim on that data is judged, too.
     allowed
         A file of allowed signers, one of whom must have signed it.
+    here
+        Say what it takes to measure its claims again on this machine, too.
 
     Raises
     ------
@@ -50,9 +59,21 @@ def verify(
         It is absent or too large, its data cannot be read, or the re-run is none.
     """
     with examined(path, told, allowed) as (artifact, found, judged):
-        if judged is None or rerun is None:
+        if judged is None:
             return found
-        return replace(found, rerun=rerun_of(artifact.folder, judged, rerun, told))
+        costed = found
+        if here:
+            costed = with_prospects(artifact, found, judged, _earlier(path, found.integrity.identity))
+        return (
+            costed if rerun is None else replace(costed, rerun=rerun_of(artifact.folder, judged, rerun, told))
+        )
+
+
+def _earlier(path: Path, identity: str) -> RerunFolder | None:
+    """Return the latest re-run beside the artifact, if there is one that can be read."""
+    with suppress(StoreError):
+        return latest_rerun(path, identity)
+    return None
 
 
 @contextmanager
