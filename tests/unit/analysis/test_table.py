@@ -161,3 +161,33 @@ def test_wide_tables_have_several_metrics() -> None:
     for metric in found.metrics:
         starts = [trial.started or 0.0 for trial in metric.trials]
         assert starts == sorted(starts)
+
+
+def test_fifty_thousand_rows_are_read_by_columns(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, made = 50_000, list[int]()
+    path = write("a,s,v\n" + "".join(f"{'xyz'[i % 3]},{i % 2},{i * 7919 % 50_021}\n" for i in range(rows)))
+    create = pl.DataFrame._from_pydf
+
+    def counting(frame: object) -> pl.DataFrame:
+        made.append(1)
+        return create(frame)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(pl.DataFrame, "_from_pydf", staticmethod(counting))
+    found = _analyse(path, groups=("a",), series="s")
+    assert _values(found) == [i * 7919 % 50_021 for i in range(rows)]
+    trials = found.metrics[0].trials
+    assert [(one.treatment, one.series, one.round) for one in trials[-3:]] == [
+        ("a=z", "1", 8333), ("a=x", "0", 8334), ("a=y", "1", 8334),
+    ]  # fmt: skip
+    assert len(made) < 200
+
+
+def test_samples_of_a_trial_stay_together_in_the_order_of_time(write: Write) -> None:
+    """The first row of p, with which it is numbered, has no value; so q comes first."""
+    rows = "p,0,\nq,2,20\np,3,3\nq,1,10\nq,3,40\np,1,1\n"
+    found = _analyse(write(f"r,t,v\n{rows}"), trial="r", time="t", measure=50)
+    assert [(one.number, one.samples, one.value) for one in found.metrics[0].trials] == [
+        (2, 3, 20),
+        (1, 2, 2),
+    ]
+    assert [trace.lows.tolist() for trace in found.metrics[0].traces] == [[1, 3], [10, 20, 40]]
