@@ -121,3 +121,18 @@ def test_a_program_that_is_not_here_is_named(bench, tmp_path):
     found = here(with_zip)["claims"][0]
     assert found["runs"] is False
     assert "no program './work'" in found["why"]
+
+
+def test_differences_that_matter_most_stand_last_and_in_the_report_below_its_question(bench, tmp_path):
+    changed = artifacts.unpacked(bench / "artifact.zip", tmp_path / "artifact")
+    for file in (changed / "sums.results/environments").iterdir():
+        record = json.loads(file.read_text())
+        record["processor"]["model"] = "Another One 9000"
+        file.write_text(json.dumps(record))
+    artifacts.sign_again(changed)
+    first = here(changed)["differences"][0]
+    assert (first["name"], first["a"]) == ("processor.model", ["Another One 9000"])
+    said = trialwise("verify", changed, "--report", "ae.md", cwd=tmp_path).stdout
+    assert "processor.model: Another One 9000 | " in said.partition("What differs most, theirs | here\n")[2]
+    question = (tmp_path / "ae.md").read_text().partition("Q4.")[2].partition("####")[0]
+    assert "Another One 9000" in question

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import ceil
 from shlex import quote
 
@@ -86,17 +86,22 @@ def _row(claim: Prospect, at: str) -> tuple[Cell, ...]:
     )
 
 
-def difference_blocks(here: Here, shown: Sequence[EnvironmentDifference]) -> Iterator[Block]:
-    """Yield the differences between the authors' machine and this one that are `shown`, and how many others there are."""
+def difference_blocks(here: Here) -> Iterator[Block]:
+    """Yield the differences between the authors' machine and this one that matter most, and count the others."""
     if all(each.runs is False for each in here.claims):
         return
     yield Heading(("What differs most, theirs | here",))
     if not here.differences:
         yield Items((("nothing of what was recorded",),))
-    elif shown:
-        yield Items(tuple((Name(difference_text(one)), f": {one.why}") for one in shown))
+    else:
+        yield Items(tuple(map(difference_line, here.differences)))
     if here.more:
         yield Note((f"{counted(here.more, 'other difference')} of the same or less weight.",), is_aside=True)
+
+
+def difference_line(one: EnvironmentDifference) -> Text:
+    """Return a difference, and why it may matter."""
+    return (Name(difference_text(one)), f": {one.why}")
 
 
 def next_blocks(found: Verified, here: Here) -> Iterator[Block]:

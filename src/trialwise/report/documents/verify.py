@@ -99,7 +99,7 @@ def _evidence(found: Verified) -> Iterator[Block]:
         yield Heading(("Notes on the data",))
         yield Items(tuple((Name(note),) for note in found.notes), most=6)
     if found.rerun is None and found.here is not None:
-        yield from difference_blocks(found.here, found.here.differences)
+        yield from difference_blocks(found.here)
         yield from next_blocks(found, found.here)
 
 
