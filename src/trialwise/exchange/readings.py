@@ -84,7 +84,8 @@ _LONE = frozenset({"one_unit", "within_process"})
 
 
 def _treatments(reading: Reading) -> set[str]:
-    return {treatment_name(reading.levels_of(own)) for own in treatments(reading.rows)}
+    once = {id(own): own for own in treatments(reading.rows)}
+    return {treatment_name(reading.levels_of(own)) for own in once.values()}
 
 
 def _add(

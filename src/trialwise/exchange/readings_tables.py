@@ -161,8 +161,10 @@ def rows_of(path: Path, trials: pl.DataFrame, samples: pl.DataFrame, files: int)
     }
     found = [list[Row]() for _ in range(files)]
     try:
+        # Treatments are few, and rows share them; the units of rows are not.
+        treatments = {text: _texts(text) for text in trials["factors"].unique().to_list()}
         for cells in trials.select(list(_TRIALS)).iter_rows(named=True):
-            found[int(cells["file"])].append(_row(cells, inside))
+            found[int(cells["file"])].append(_row(cells, treatments[cells["factors"]], inside))
     except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
         raise AnalysisError(
             f"{path}: the tables of the import are not whole", hint="import it again"
@@ -170,13 +172,17 @@ def rows_of(path: Path, trials: pl.DataFrame, samples: pl.DataFrame, files: int)
     return [tuple(rows) for rows in found]
 
 
-def _row(cells: Mapping[str, object], inside: Mapping[tuple[object, object], pl.DataFrame]) -> Row:
+def _row(
+    cells: Mapping[str, object],
+    treatment: Mapping[str, str],
+    inside: Mapping[tuple[object, object], pl.DataFrame],
+) -> Row:
     known = dict(cells)
     name, repeated = known["samples"], known["repeated"]
     part = inside.get((known["file"], known["row"]))
     kept = {key: known[key] for key in _KEPT}
     return Row(
-        treatment=_texts(known["factors"]),
+        treatment=treatment,
         levels=_texts(known["levels"]),
         summary=_summary(known["summary"]),
         samples=None if name is None else _inside(str(name), part, repeated=bool(repeated)),

@@ -161,3 +161,14 @@ def test_the_long_table_keeps_spreadsheets_safe(tmp_path: Path):
     kept = pl.read_parquet(tmp_path / "t.parquet")
     assert kept["size"].to_list()[0] == "=cmd()"
     assert set(kept["status"]) == {"finished"}
+
+
+def test_rows_of_a_large_import_share_their_treatments(tmp_path: Path):
+    """A million rows with the levels of each by themselves take hundreds of megabytes more."""
+    (tmp_path / "x.csv").write_text(
+        "cc,run,rate\n" + "".join(f"{'ab'[i % 2]},{i},{i}.5\n" for i in range(20_000))
+    )
+    assert in_process.trialwise("import", "x.csv", "-o", "i", cwd=tmp_path).returncode == 0
+    (reading,) = read_import(tmp_path / "i")[0].readings
+    assert [row.treatment["cc"] for row in reading.rows] == ["a", "b"] * 10_000
+    assert len({id(row.treatment) for row in reading.rows}) == 2
