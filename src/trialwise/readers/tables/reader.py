@@ -28,6 +28,8 @@ _WITH_UNIT = r"^([-+]?[0-9.,]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµμ%][A-Za-zµμ%
 _PLAIN = re.compile(r"[-+]?(?:\d*\.?\d+|\d+\.)")
 _DIGIT = re.compile(r"\d")
 _TIME = re.compile(r"\d{1,4}[-/.:]\d{1,2}[-/.:]\d[-/.:\dTZ +]{0,30}")
+_PUNCTUATED = re.compile(r";(?:\s|$)|,$")
+"""In the name of a column: lines of prose may have equally many commas, or words."""
 _INFINITE = r"^[-+]?inf(?:inity)?$"
 _LOOKED_AT = 100
 _EPOCH = 1e9
@@ -54,6 +56,11 @@ class _Worked:
         table = read_table(content.path, content=data, types=True)
         if not table.headed:
             raise _headless(content)
+        if any(_PUNCTUATED.search(name) for name in table.columns):
+            raise AnalysisError(
+                f"{content.path}: reads like sentences, not like a table",
+                hint="if it is one, name its columns: --value COLUMN --group COLUMN",
+            )
         self.repeated = table.repeated
         self.again = table.again
         self.infinite = 0

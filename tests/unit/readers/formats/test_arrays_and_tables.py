@@ -148,6 +148,17 @@ def test_a_status_fails_the_row():
 
 
 @pytest.mark.parametrize(
+    "header", ['scheme,"delay, ms"', "scheme;delay", "scheme,CPU: delay", "scheme\tdelay;ms"]
+)
+def test_a_header_may_have_punctuation(header: str):
+    [mark] = {",", ";", "\t"} & {header[6]}
+    reading = read(
+        "".join(f"{line}\n" for line in (header, f"a{mark}1", f"b{mark}2", f"a{mark}3", f"b{mark}5"))
+    )
+    assert [row.value for row in reading.rows if row.treatment == {"scheme": "b"}] == [2.0, 5.0]
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ('scheme,v\na,"1,234"\nb,"2,345"\n', "thousands or decimals"),
@@ -156,6 +167,14 @@ def test_a_status_fails_the_row():
         ("real 0.13\nuser 0.00\nsys 0.00\n", "no header"),
         ("scheme,v\na,1 ms\nb,2 Mbit/s\n", "do not belong together"),
         ("a,b\nx,y\nz,w\n", "no column holds values"),
+        (
+            "old: 1.8; one host, 2 runs of 3 s, half failed\nnew: 1.9; two hosts, 8 runs, none failed\n",
+            "like sentences",
+        ),
+        (
+            "a.sh: 1.37, Java 17; -f 3 -r 100ms -o json\nb.sh: 1.37; one failed; -f 1 -r 0 -o\n",
+            "like sentences",
+        ),
     ],
 )
 def test_what_has_two_readings_is_asked_for(text, said):
