@@ -312,7 +312,18 @@ def _parsed(path: Path, data: bytes, layout: Layout) -> pl.DataFrame:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         _check_widths(path, data, layout)
     with library_errors(path):
-        return _polars(data, layout, ragged=True)
+        return _polars(_with_whole_row(data, layout), layout, ragged=True).slice(1)
+
+
+def _with_whole_row(data: bytes, layout: Layout) -> bytes:
+    """Put a row of empty cells before the others: of a first row with too few cells, Polars takes the width of all."""
+    end = -1
+    for _ in range(layout.lines):
+        end = data.find(b"\n", end + 1)
+        if end < 0:
+            return data
+    row = '""' + _separator(layout) * (len(layout.names) - 1)
+    return b"%b%b\n%b" % (data[: end + 1], row.encode(), data[end + 1 :])
 
 
 def _typed(data: bytes, layout: Layout) -> pl.DataFrame | None:

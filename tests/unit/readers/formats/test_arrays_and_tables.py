@@ -172,7 +172,7 @@ def test_a_header_may_have_punctuation(header: str):
             "like sentences",
         ),
         (
-            "a.sh: 1.37, Java 17; -f 3 -r 100ms -o json\nb.sh: 1.37; one failed; -f 1 -r 0 -o\n",
+            "a.json: 1.37, Java 17; -f 3 -wi 1 -r 100ms -o json\nb.json: 1.37; one of two throws; -f 1 -i 0 -r 2\n",
             "like sentences",
         ),
     ],

@@ -420,3 +420,13 @@ def test_columns_that_were_made_beside_those_of_the_file_are_not_named(tmp_path)
     with pytest.raises(AnalysisError) as refused:
         numbers_of(made, "v")
     assert refused.value.hint == "columns of numbers: w"
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("rows", [["a,1", "b,2,3", "c,4,5"], ["a,1", "b,2"], ["a,1,2,", "b,3"]])
+def test_cells_that_the_first_row_lacks_are_missing(tmp_path: Path, delimiter: str, rows: list[str]) -> None:
+    text = "".join(f"{line}\n" for line in ["scheme,delay,loss", *rows]).replace(",", delimiter)
+    (tmp_path / "t.csv").write_text(text)
+    frame = read_table(tmp_path / "t.csv").frame
+    expected = [[*row.split(","), None][:3] for row in rows]
+    assert [list(row) for row in frame.select("scheme", "delay", "loss").cast(pl.String).rows()] == expected
