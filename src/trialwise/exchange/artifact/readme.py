@@ -7,7 +7,7 @@ from shlex import quote
 
 from trialwise.analysis.artifacts import UNKNOWN_COST, PackedClaim, PackedExperiment
 from trialwise.analysis.claims.results import ClaimResult
-from trialwise.exchange.artifact.description import Description
+from trialwise.exchange.artifact.description import Description, Needs
 from trialwise.exchange.artifact.plain_words import plain
 from trialwise.experiment.claims import StatedNeeds
 from trialwise.experiment.quantity import duration_text
@@ -160,7 +160,7 @@ def needs_text(description: Description) -> str:
     return ", ".join(stated_needs(needs, "" if needs.root else without))
 
 
-def stated_needs(needs: StatedNeeds, root: str = "") -> list[str]:
+def stated_needs(needs: StatedNeeds | Needs, root: str = "") -> list[str]:
     """Return what a machine needs, as the authors state it; `root` is said in the place of rights that are not stated."""
     stated = (
         counted(needs.cores, "core") if needs.cores else "",

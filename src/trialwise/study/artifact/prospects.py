@@ -56,7 +56,7 @@ def with_prospects(
         here=Here(
             needs=tuple(stated_needs(judged.stated.needs)),
             claims=prospects,
-            differences=differences[:_MOST_DIFFERENCES],
+            differences=tuple(differences[:_MOST_DIFFERENCES]),
             more=max(len(differences) - _MOST_DIFFERENCES, 0),
         ),
     )

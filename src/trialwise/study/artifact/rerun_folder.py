@@ -200,12 +200,9 @@ def _without_stops(document: dict[str, Any]) -> None:
     """Take out of the metrics what would end the run by its results."""
     for metrics in (document.get("metrics", {}), document.get("results", {}).get("metrics", {})):
         for metric in metrics.values():
-            kpis = metric.get("kpi", ())  # one table, or several
-            for table in (
-                metric,
-                *([kpis] if isinstance(kpis, Mapping) else kpis),
-                metric.get("variability", {}),
-            ):
+            kpis: list[Any] | dict[str, Any] = metric.get("kpi", [])  # several tables, or one
+            tables: list[dict[str, Any]] = [kpis] if isinstance(kpis, dict) else kpis
+            for table in (metric, *tables, metric.get("variability", {})):
                 table.pop("stop", None)
 
 
