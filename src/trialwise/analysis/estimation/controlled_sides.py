@@ -108,8 +108,8 @@ def _adjusted(
     found = st.controlled_values(y, x, means, covariance, lists, confidence=wanted.confidence)
     if found.largest > MOST_LEFT:
         _refuse(
-            f"one trial makes {100 * found.largest:.0f} % of what the controls leave, so that the difference would rest on it; "
-            "more trials, of which others are like it, lift this"
+            f"one trial makes {write(100 * found.largest, digits=2)} % of what the controls leave, so that the difference "
+            "would rest on it; more trials, of which others are like it, lift this"
         )
     gains = found.gains[np.triu_indices(len(sides), 1)]
     if float(gains.max()) <= 1:
