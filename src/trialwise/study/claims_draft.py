@@ -84,7 +84,8 @@ def _claim(trials: TrialSet, facts: MetricFacts, base: str, other: str, name: st
     yield f"text = {toml_value(sentence)}"
     yield f"metric = {toml_value(facts.name)}"
     yield f"ratio = {{ {side}, {key} = {value:g} }}"
-    yield f"# Half the 90 % prediction interval of a repetition of the same size{', or the margin' if facts.margin else ''}."
+    larger = ", or the margin" if facts.margin else ""
+    yield f"# Half the 90 % prediction interval of a repetition of the same size{larger}, at least 1 %."
     yield f"tolerance = {toml_value(f'{tolerance:g}%')}"
 
 
@@ -104,12 +105,12 @@ def _rounded(value: float, digits: int, *, up: bool) -> float:
 
 
 def _tolerance(found: ClaimResult, facts: MetricFacts) -> float:
-    """Return the larger of the margin and half the prediction interval, in percent."""
+    """Return the larger of the margin and half the prediction interval in percent, at least 1: values may not vary at all."""
     if found.low is None or found.high is None or not found.estimate or not isfinite(found.high - found.low):
         raise AssertionError("a bound has an interval")
     half = 100 * sqrt(2) * (found.high - found.low) / 2 / abs(found.estimate)
     margin = facts.margin.value if facts.margin and facts.margin.relative else 0.0
-    return float(ceil(max(half, margin)))
+    return float(max(ceil(max(half, margin)), 1))
 
 
 def data_of(path: Path) -> dict[str, Value]:

@@ -67,6 +67,18 @@ def test_a_draft_is_a_file_of_claims_that_its_data_support(folder):
     assert f"\\newcommand{{\\twCOneEstimate}}{{{claim['estimate']:.4g}}}" in (folder / "n.tex").read_text()
 
 
+def test_the_draft_of_values_that_do_not_vary_is_a_file_of_claims(tmp_path):
+    rows = [f"{scheme},{size}" for scheme, size in (("zlib", 300), ("lzma", 200)) for _ in range(3)]
+    (tmp_path / "t.csv").write_text("\n".join(["scheme,size", *rows, ""]))
+    draft = trialwise("claims", "t.csv", "--suggest", cwd=tmp_path)
+    (tmp_path / "claims.toml").write_text(draft.stdout)
+    done = trialwise("claims", ".", "--json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    [claim] = json.loads(done.stdout)["claims"]
+    assert claim["estimate"] == pytest.approx(2 / 3)
+    assert 'tolerance = "1%"' in draft.stdout
+
+
 def test_the_draft_for_a_directory_stands_beside_it_and_is_found_from_both(tmp_path):
     (tmp_path / "e.toml").write_text(EXPERIMENT)
     assert trialwise("run", "e.toml", "--quiet", cwd=tmp_path).returncode == 0
