@@ -56,8 +56,8 @@ ENGINES: Mapping[str, Engine] = {
         "packets of each link by itself, delays added, an estimate",
         answers=frozenset((*MODELLED, "flows", "bytes", "largest_flow")),
         estimate="numbers are estimates by packets of each link by itself, and a flow's delays at its links are added: what "
-        "waits at one link is counted again at the next, so that tails tend to be too high, above all of flows that share "
-        "several links",
+        "waits at one link may be counted again at the next, above all of flows that share several links; as a control it "
+        "is shown with how far it is off",
         parts=True,
         options=("link_distance",),
     ),
