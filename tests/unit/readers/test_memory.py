@@ -1,5 +1,10 @@
-"""A large file takes four times its size in memory at most, beside what the libraries take for a small one."""
+"""A large file takes four times its size in memory at most, beside what the libraries take for a small one.
 
+What is in use counts. By itself the allocator of polars keeps freed memory for half a second and then leaves it to the kernel to take
+back, which does so when it needs some: until then it counts as resident, more or less of it by the load of the machine.
+"""
+
+import os
 import random
 import subprocess
 import sys
@@ -15,6 +20,7 @@ for path in sys.argv[1:]:
     found = look([Path(path)])
     print(sum(each.n for each in found.seen[0].metrics[0].treatments), most())
 """
+GIVES_BACK_AT_ONCE = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0"}
 SIZE = 40_000_000
 
 
@@ -36,7 +42,7 @@ def runs(size: int) -> tuple[str, int]:
     return f'{{"results": [{", ".join(each)}]}}', 2 + 4_000 * (times // 2 * 2)
 
 
-@pytest.mark.parametrize(("kind", "most"), [(table, 4), (runs, 3)])
+@pytest.mark.parametrize(("kind", "most"), [(table, 3.5), (runs, 2.5)])
 def test_a_large_file_takes_few_times_its_size(kind, most, tmp_path):
     paths = [tmp_path / "small", tmp_path / "large"]
     expected = []
@@ -45,7 +51,11 @@ def test_a_large_file_takes_few_times_its_size(kind, most, tmp_path):
         path.write_text(text)
         expected.append(count)
     done = subprocess.run(
-        [sys.executable, "-c", LOOK, *map(str, paths)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", LOOK, *map(str, paths)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **GIVES_BACK_AT_ONCE},
     )
     (few, before), (many, after) = (map(int, line.split()) for line in done.stdout.splitlines())
     assert [few, many] == expected
