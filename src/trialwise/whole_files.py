@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from trialwise.asides import aside_file
 from trialwise.errors import not_written
 
 
@@ -40,23 +40,29 @@ def whole_files(paths: Sequence[Path]) -> Generator[list[Path]]:
     """
     # What a special file stands for, as a pipe, may have no path.
     targets = [path if is_special(path) else path.resolve() for path in paths]
-    asides = {
-        target: _aside(target) for path, target in zip(paths, targets, strict=True) if not is_special(path)
-    }
+    with ExitStack() as held:
+        asides = {
+            target: held.enter_context(_aside(path, target))
+            for path, target in zip(paths, targets, strict=True)
+            if not is_special(path)
+        }
+        with _written(paths, asides):
+            yield [asides.get(target, target) for target in targets]
+            for target in reversed(asides) if len(asides) > 1 else ():
+                target.unlink(missing_ok=True)
+            for target, aside in asides.items():
+                aside.replace(target)
+
+
+@contextmanager
+def _written(paths: Sequence[Path], asides: Mapping[Path, Path]) -> Generator[None]:
+    """Turn an error of the system or of Polars into that of the path that could not be written."""
     try:
-        yield [asides.get(target, target) for target in targets]
-        for target in reversed(asides) if len(asides) > 1 else ():
-            target.unlink(missing_ok=True)
-        for target, aside in asides.items():
-            aside.replace(target)
+        yield
     except Exception as error:
         if not isinstance(error, OSError) and not _is_of_polars(error):
             raise
         raise not_written(_failed(paths, asides, error), error) from error
-    finally:
-        for aside in asides.values():
-            with suppress(OSError):
-                aside.unlink(missing_ok=True)
 
 
 def is_special(path: Path) -> bool:
@@ -77,9 +83,13 @@ def _failed(paths: Sequence[Path], asides: Mapping[Path, Path], error: Exception
     return next((path for path in paths if named == str(asides.get(path.resolve()))), paths[-1])
 
 
-def _aside(target: Path) -> Path:
-    """Return a hidden file, so that none that a killed process left is read as a result."""
-    return target.with_name(f".{target.stem}.tmp-{os.getpid()}{target.suffix}")
+@contextmanager
+def _aside(path: Path, target: Path) -> Generator[Path]:
+    """Make a hidden file, so that none that a killed process left is read as a result."""
+    with ExitStack() as held:
+        with _written([path], {}):
+            aside = held.enter_context(aside_file(f".{target.stem}.tmp-", target.suffix, target.parent))
+        yield aside
 
 
 def _is_of_polars(error: Exception) -> bool:

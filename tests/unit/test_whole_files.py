@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from trialwise.errors import StoreError
-from trialwise.whole_files import whole_files
+from trialwise.whole_files import whole_file, whole_files
 
 NAMES = ("runs.samples.csv", "runs.samples.parquet", "runs.csv", "runs.parquet")
 KILLED_AT_EACH_CHANGE = """
@@ -72,3 +72,42 @@ def test_a_pipe_that_a_process_writes_to_gets_the_content() -> None:
     words += "with whole_file(Path('/dev/stdout')) as file: file.write_text('new')"
     done = subprocess.run([sys.executable, "-c", words], check=True, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("new", "")
+
+
+HOLDING = """
+import sys
+from pathlib import Path
+from trialwise.whole_files import whole_file
+with whole_file(Path(sys.argv[1])) as aside:
+    aside.write_text("half")
+    print("half", flush=True)
+    sys.stdin.read()
+"""
+
+
+def holding(path: Path) -> subprocess.Popen[str]:
+    """Start a process that has written half of a file."""
+    words = [sys.executable, "-c", HOLDING, str(path)]
+    found = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert found.stdout is not None
+    assert found.stdout.readline() == "half\n"
+    return found
+
+
+def test_the_next_writer_takes_away_what_a_killed_one_left_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    others = {".runs.tmp-x.csv", ".runs.tmp-1.parquet", ".other.tmp-1.csv"}
+    for name in others:
+        (tmp_path / name).write_text("mine")
+    with holding(path) as killed:
+        killed.kill()
+    with holding(path) as alive:
+        left = {found.name for found in tmp_path.iterdir()}
+        assert left == others | {f".runs.tmp-{alive.pid}.csv"}
+        with whole_file(path) as aside:
+            aside.write_text("new")
+        assert {found.name for found in tmp_path.iterdir()} == left | {"runs.csv"}
+        assert path.read_text() == "new"
+        alive.communicate("")
+    assert {found.name for found in tmp_path.iterdir()} == others | {"runs.csv"}
+    assert path.read_text() == "half"

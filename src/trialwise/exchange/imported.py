@@ -9,8 +9,6 @@ import errno
 import hashlib
 import io
 import json
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from trialwise import __version__
 from trialwise.analysis.recorded import Recorded
+from trialwise.asides import aside_folder
 from trialwise.errors import AnalysisError, StoreError, not_written
 from trialwise.exchange import pantheon_reading
 from trialwise.exchange.pantheon_results import results_of
@@ -35,7 +34,6 @@ from trialwise.readers.register import recognised_folder
 from trialwise.readers.tables.parquet import read_parquet
 from trialwise.store.directory import IMPORT, is_imported
 from trialwise.store.files import sync_folder, write_together
-from trialwise.store.unfinished import clear_unfinished, making, unfinished_name
 
 FORMAT = "trialwise.import/1"
 TRIALS, SAMPLES = "trials.parquet", "samples.parquet"
@@ -125,18 +123,15 @@ def write_import(directory: Path, group: Group, pattern: str, gathered: Gathered
 
 def _write(directory: Path, contents: Mapping[str, bytes]) -> bool:
     """Fill a folder of this process beside the directory, and rename it; return False if another import was faster."""
-    temporary = directory.with_name(f"{unfinished_name(directory)}{os.getpid()}")
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
-        clear_unfinished(directory)
-        with making(temporary):
+        with aside_folder(f".{directory.name}.importing-", directory.parent) as temporary:
             write_together({temporary / name: content for name, content in contents.items()})
             for name in contents:
                 (temporary / name).chmod(0o444)
             temporary.rename(directory)
         sync_folder(directory.absolute().parent)
     except OSError as error:
-        shutil.rmtree(temporary, ignore_errors=True)
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             return False
         raise not_written(directory, error) from error

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from trialwise import asides
 from trialwise.errors import TrialwiseError
 from trialwise.exchange.imported import imported_results, write_import
-from trialwise.store import unfinished
 from trialwise.store.directory import is_imported
 from trialwise.study.importing import gain
 
@@ -223,18 +223,25 @@ def test_the_next_import_takes_away_what_a_killed_one_left_and_nothing_else(sour
     assert values(folder / "study")
 
 
-def test_a_folder_that_was_taken_for_left_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
-    opened = unfinished.os.open
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda folder: asides.aside_folder(".a.importing-", folder),
+        lambda folder: asides.aside_file(".a.tmp-", ".csv", folder),
+    ],
+)
+def test_an_aside_that_was_taken_for_left_before_it_was_locked_is_made_again(tmp_path, monkeypatch, make):
+    opened = asides.os.open
 
-    def late(path, flags):
-        monkeypatch.setattr(unfinished.os, "open", opened)
+    def late(path, flags, *mode):
+        if mode:  # it is made
+            return opened(path, flags, *mode)
+        monkeypatch.setattr(asides.os, "open", opened)
         descriptor = opened(path, flags)
-        Path(path).rmdir()
+        Path(path).rmdir() if Path(path).is_dir() else Path(path).unlink()
         return descriptor
 
-    monkeypatch.setattr(unfinished.os, "open", late)
-    with unfinished.making(tmp_path / ".a.importing-1"):
-        unfinished.clear_unfinished(tmp_path / "a")
-        assert [found.name for found in tmp_path.iterdir()] == [".a.importing-1"]
-    unfinished.clear_unfinished(tmp_path / "a")
+    monkeypatch.setattr(asides.os, "open", late)
+    with make(tmp_path) as aside:
+        assert list(tmp_path.iterdir()) == [aside]
     assert not list(tmp_path.iterdir())
