@@ -207,6 +207,23 @@ def test_with_a_manifest_written_anew_the_chain_names_the_row(bench, copy, what)
     assert found["integrity"]["identity"] != json.loads((bench / "packed.json").read_text())["identity"]
 
 
+def test_swapped_outputs_are_named_although_the_manifest_fits(copy):
+    one, other = sorted((copy / "sums.results/outputs").iterdir())[:2]
+    swap(one, other)
+    artifacts.sign_again(copy)
+    code, found = verified(copy)
+    outputs = found["ledgers"][0]["outputs"]
+    assert (code, found["claims"], outputs["agree"], outputs["differ"]) == (5, [], 8, 2)
+    assert [text.partition(" (")[0] for text in outputs["differences"]] == ["trial 1.1", "trial 2.1"]
+    report = copy.parent / "ae.md"
+    done = trialwise("verify", copy, "--report", report, cwd=copy.parent)
+    assert done.returncode == 5
+    for said in (done.stdout, report.read_text()):
+        assert "what was kept of trials gives other numbers than the ledger" in said
+        assert "kept outputs agree with the ledger: 8 of 10 numbers" in said
+        assert "trial 2.1" in said
+
+
 def test_another_program_is_named_although_the_manifest_fits(copy):
     (copy / "programs/sums.results/work").write_text("#!/bin/sh\n")
     artifacts.sign_again(copy)

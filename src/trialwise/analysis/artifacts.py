@@ -149,10 +149,27 @@ class Integrity:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptOutputs:
+    """What trials printed and wrote, beside the ledger: of `total` numbers that are read from it, how many are the same.
+
+    Samples of one trial count as one. `differences` names the first that `differ`. `uncompared` are trials of which a number could not
+    be read again, by the reason, and `not_reached` counts those for which time or memory did not suffice.
+    """
+
+    total: int
+    agree: int
+    differ: int
+    differences: tuple[str, ...]
+    uncompared: Mapping[str, str]
+    not_reached: int
+
+
+@dataclass(frozen=True, slots=True)
 class PackedLedger:
     """The ledger of a folder of an artifact: the `head` of its hash chain, None if its format has none, and the `rows` of that.
 
     Of `later` rows it is known only that they did not change since the ledger was upgraded. `broken` says what is not as recorded.
+    `outputs` compares the numbers with what was kept of the trials; None if `broken`, or if that could not be read.
     """
 
     folder: str
@@ -160,6 +177,12 @@ class PackedLedger:
     rows: int
     later: int
     broken: tuple[str, ...]
+    outputs: KeptOutputs | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is as it was recorded, and what was kept gives its numbers."""
+        return not self.broken and (self.outputs is None or not self.outputs.differ)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +284,7 @@ class Verified:
     @property
     def is_whole(self) -> bool:
         """Whether files and ledgers are as they were packed and recorded."""
-        return self.integrity.is_whole and not any(ledger.broken for ledger in self.ledgers)
+        return self.integrity.is_whole and all(ledger.is_whole for ledger in self.ledgers)
 
     @property
     def exit_code(self) -> int:

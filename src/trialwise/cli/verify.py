@@ -64,8 +64,8 @@ def verify(
     ```
 
     Exit codes: 0 the files are whole and all claims as their authors say, or reproduced; 1 a claim is not, or is not
-    reproduced; 3 one is undecided or open; 5 the files are not
-    those of the manifest, or it is no artifact; 2 wrong options; 7 data that cannot be read.
+    reproduced; 3 one is undecided or open; 5 the files are not those of the manifest, the ledger is not as it was recorded, what was
+    kept of trials gives other numbers, or it is no artifact; 2 wrong options; 7 data that cannot be read.
 
     Parameters
     ----------

@@ -160,7 +160,7 @@ def _in_segment(
     """Return a trial's rows of the ledger; what is more than one number is added to the entries of a segment."""
     values: list[Value] = []
     for source, samples in found.items():
-        if _is_single(samples):
+        if is_single(samples):
             values.append((source, float(samples.values[0]), 1, None))
         else:
             entries.append((row.number, row.attempt, source, samples.values, samples.times))
@@ -175,7 +175,7 @@ def store_samples(
 
     The SHA-256 of the file is added to `digests`.
     """
-    if _is_single(samples):
+    if is_single(samples):
         return source, float(samples.values[0]), 1, None
     name = file_name(row.number, row.attempt, source)
     digests[name] = write_samples(directory.path / name, samples.values, samples.times)
@@ -202,6 +202,6 @@ def _log(row: TrialRow, outcome: TrialOutcome) -> bytes:
     return b"".join((text, b"--- standard output\n", output, b"\n--- standard error\n", errors))
 
 
-def _is_single(samples: Samples) -> bool:
+def is_single(samples: Samples) -> bool:
     """Return True if there is only one number, which is stored in the ledger itself."""
     return len(samples.values) == 1 and samples.times is None

@@ -13,7 +13,7 @@ from typing import cast
 from trialwise.errors import PlanError, TrialError
 from trialwise.execution.recording import Digests, Value, store_samples
 from trialwise.experiment.model import Experiment, Level, Metric
-from trialwise.experiment.sources import TextSource
+from trialwise.experiment.sources import Source, TextSource
 from trialwise.measurement.keeping import read_kept
 from trialwise.measurement.reported import Reported, from_file, from_output
 from trialwise.measurement.samples import Samples
@@ -21,7 +21,7 @@ from trialwise.measurement.sources import read_source
 from trialwise.numbers import counted, ranges_text
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.outputs import read_files, read_output
+from trialwise.store.outputs import KeptOutput, read_files, read_output
 from trialwise.store.records import REREAD, Amendment, LateValues, TrialRow
 from trialwise.store.user import user_name
 from trialwise.trials.command import kept_name, trial_of
@@ -156,7 +156,7 @@ def _found(
             has.append(row)
             continue
         try:
-            _reread(directory, row, metric, experiment, "")
+            KeptTrial(directory, row, experiment).read(metric.source)
             has.append(row)
         except TrialError as error:
             reason = visible(error.message)
@@ -170,40 +170,45 @@ def _checked(
 ) -> Samples:
     """Read a metric from what was kept of a trial; raise PlanError if it cannot be read."""
     try:
-        return _reread(directory, row, metric, experiment, f" of trial {row.number}")
+        return KeptTrial(directory, row, experiment, f" of trial {row.number}").read(metric.source)
     except TrialError as error:
         raise PlanError(f"metrics.{metric.name}: {error.message}", hint=_HINT) from error
 
 
-def _reread(
-    directory: ExperimentDirectory, row: TrialRow, metric: Metric, experiment: Experiment, of: str
-) -> Samples:
-    """Read a metric from what was kept of a trial, which `of` names; raise TrialError if it cannot be read."""
-    if metric.source.traits.read_from is None:
-        raise TrialError(f"it is measured while a trial runs, and nothing{of} is kept that has it")
-    source = cast("TextSource", metric.source)  # what is read from there is a text
-    reported = (
-        _output(directory, row, of) if source.path is None else _file(directory, row, source, experiment, of)
-    )
-    return read_source(source, reported)
+class KeptTrial:
+    """What was kept of a trial, which `of` names in messages; each part is unpacked once, and held."""
 
+    def __init__(
+        self, directory: ExperimentDirectory, row: TrialRow, experiment: Experiment, of: str = ""
+    ) -> None:
+        self._directory, self._row, self._experiment, self._of = directory, row, experiment, of
+        self._output: KeptOutput | None = None
+        self._files: bytes | None = None
 
-def _output(directory: ExperimentDirectory, row: TrialRow, of: str) -> Reported:
-    """Return what a trial printed."""
-    output = read_output(directory.path, row.number, row.attempt, "stdout")
-    if output is None:
-        raise TrialError(f"the output{of} was not kept, so it cannot be read again")
-    total = len(output.data) + output.cut
-    return from_output(output.data, total=total, where=f"the kept standard output{of}")
+    def read(self, source: Source) -> Samples:
+        """Read the numbers of a source; raise TrialError if they cannot be read."""
+        if source.traits.read_from is None:
+            raise TrialError(f"it is measured while a trial runs, and nothing{self._of} is kept that has it")
+        text = cast("TextSource", source)  # what is read from there is a text
+        return read_source(text, self._printed() if text.path is None else self._wrote(text))
 
+    def _printed(self) -> Reported:
+        """Return what the trial printed."""
+        if self._output is None:
+            self._output = read_output(self._directory.path, self._row.number, self._row.attempt, "stdout")
+        if self._output is None:
+            raise TrialError(f"the output{self._of} was not kept, so it cannot be read again")
+        data = self._output.data
+        total = len(data) + self._output.cut
+        return from_output(data, total=total, where=f"the kept standard output{self._of}")
 
-def _file(
-    directory: ExperimentDirectory, row: TrialRow, source: TextSource, experiment: Experiment, of: str
-) -> Reported:
-    """Return what a trial wrote to a file."""
-    values = {**places_of(row), **row.factors}
-    name = kept_name(trial_of(experiment), values, source.path or "")
-    written = read_kept(read_files(directory.path, row.number, row.attempt) or b"", name)
-    if written is None:
-        raise TrialError(f"the file {name}{of} was not kept, so it cannot be read again")
-    return from_file(f"the kept {name}{of}", written, here=False)
+    def _wrote(self, source: TextSource) -> Reported:
+        """Return what the trial wrote to a file."""
+        if self._files is None:
+            self._files = read_files(self._directory.path, self._row.number, self._row.attempt) or b""
+        values = {**places_of(self._row), **self._row.factors}
+        name = kept_name(trial_of(self._experiment), values, source.path or "")
+        written = read_kept(self._files, name)
+        if written is None:
+            raise TrialError(f"the file {name}{self._of} was not kept, so it cannot be read again")
+        return from_file(f"the kept {name}{self._of}", written, here=False)

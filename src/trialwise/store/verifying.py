@@ -11,9 +11,9 @@ from typing import Any
 
 from trialwise.errors import StoreError
 from trialwise.foreign_files import open_foreign
-from trialwise.store.chain import AMENDMENT, TRIAL, amendment_text, link_of, trial_text
+from trialwise.store.chain import AMENDMENT, TRIAL, amendment_text, link_of, start_of, trial_text
 from trialwise.store.directory import EXPERIMENT, ExperimentDirectory
-from trialwise.store.ledger_chain import LedgerChain
+from trialwise.store.ledger_chain import EXPERIMENT_TEXT, LedgerChain
 from trialwise.store.records import PLAN, REREAD, UPGRADE, Head
 
 _PIECE = 1 << 20
@@ -220,6 +220,8 @@ def _experiment(directory: ExperimentDirectory, ledger: LedgerChain, links: Sequ
                 return each.broken("does not name the file that it is about")
     if _sha256(directory, EXPERIMENT) != named:
         return Broken(f"{EXPERIMENT} is not the file that the trials ran with")
+    if start_of(ledger.meta().get(EXPERIMENT_TEXT, "")) != named:
+        return Broken(f"the ledger's copy of {EXPERIMENT} is not the file that the trials ran with")
     return None
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.execution.recording import _is_single
+from trialwise.execution.recording import is_single
 from trialwise.execution.runner import _unfollowed
 from trialwise.execution.workers.tasks import _contents
 from trialwise.measurement.followed import Seen
@@ -50,7 +50,7 @@ def test_files_of_older_workers_come_as_one_part():
     [([1.0], None, True), ([1.0, 2.0], None, False), ([], None, False), ([1.0], [0.0], False)],
 )
 def test_one_number_without_a_time_is_no_file(values: list[float], times: list[float] | None, single: bool):
-    assert _is_single(Samples(np.array(values), None if times is None else np.array(times))) is single
+    assert is_single(Samples(np.array(values), None if times is None else np.array(times))) is single
 
 
 @pytest.mark.parametrize("seen", [Seen([], problem="no ptrace here"), Seen([], spoiled="no ptrace here")])

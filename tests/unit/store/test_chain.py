@@ -194,6 +194,12 @@ def test_another_experiment_file_is_found(results):
     assert broken(results) == "experiment.toml is not the file that the trials ran with"
 
 
+def test_another_copy_of_the_experiment_file_in_the_ledger_is_found(results):
+    with sqlite3.connect(results / "ledger.sqlite") as ledger:
+        ledger.execute("UPDATE meta SET value = value || ' ' WHERE key = 'experiment'")
+    assert broken(results) == "the ledger's copy of experiment.toml is not the file that the trials ran with"
+
+
 def test_a_changed_file_of_an_amended_plan_is_recorded_in_the_chain(results):
     file = results.parent / "t.toml"
     file.write_text(TEXT.replace("rounds = 4", "rounds = 5").replace('name = "t"', 'name = "u"'))

@@ -6,7 +6,15 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from trialwise.analysis.artifacts import Integrity, PackedLedger, Rerun, Signed, Verified, VerifiedClaim
+from trialwise.analysis.artifacts import (
+    Integrity,
+    KeptOutputs,
+    PackedLedger,
+    Rerun,
+    Signed,
+    Verified,
+    VerifiedClaim,
+)
 from trialwise.report import document as doc
 from trialwise.report.document import (
     Block,
@@ -44,8 +52,7 @@ def answer(found: Verified) -> doc.Verdict:
     integrity = found.integrity
     if integrity.is_whole and not found.is_whole:
         return doc.Verdict(
-            "bad",
-            (_named(found), ": the manifest fits, but the ledger is not as it was recorded. Do not use it."),
+            "bad", (_named(found), f": the manifest fits, but {_not_whole(found)}. Do not use it.")
         )
     if integrity.has_its_files and integrity.signed is not None and integrity.signed.problem is not None:
         return doc.Verdict("bad", (_named(found), f": {integrity.signed.problem}. Do not use it."))
@@ -67,6 +74,12 @@ def answer(found: Verified) -> doc.Verdict:
         else f"{failing} of {counted(len(found.claims), 'claim')} not as the authors say"
     )
     return doc.Verdict(outcome, (_named(found), f"{whole}; {said}."))
+
+
+def _not_whole(found: Verified) -> str:
+    if any(ledger.broken for ledger in found.ledgers):
+        return "the ledger is not as it was recorded"
+    return "what was kept of trials gives other numbers than the ledger"
 
 
 def _named(found: Verified) -> Name:
@@ -164,6 +177,25 @@ def _ledger(ledger: PackedLedger) -> Iterator[Text]:
         return
     upgraded = f"; {counted(ledger.later, 'row')} since an upgrade only" if ledger.later else ""
     yield (name, f": chain whole, {counted(ledger.rows, 'row')}, head {ledger.head}{upgraded}")
+    yield from ((name, ": ", *text) for text in outputs_texts(ledger.outputs))
+
+
+def outputs_texts(outputs: KeptOutputs | None) -> Iterator[Text]:
+    """Yield how many numbers are those that were kept, and which are not."""
+    if outputs is None or not outputs.total:
+        said = "cannot be read" if outputs is None else "hold no number of it"
+        yield (f"kept outputs {said}: the manifest alone speaks for them",)
+        return
+    yield (f"kept outputs agree with the ledger: {outputs.agree} of {counted(outputs.total, 'number')}",)
+    yield from ((Name(text),) for text in outputs.differences)
+    if more := outputs.differ - len(outputs.differences):
+        yield (f"and {more} more that differ",)
+    yield from (
+        ("not compared: ", Name(reason), f" (trials {trials})")
+        for reason, trials in outputs.uncompared.items()
+    )
+    if outputs.not_reached:
+        yield (f"not compared: {counted(outputs.not_reached, 'number')}, which took too much time or memory",)
 
 
 def _row(claim: VerifiedClaim, at: str) -> tuple[Cell, ...]:

@@ -15,12 +15,13 @@ from trialwise.measurement.identity import Identity
 from trialwise.store.directory import LEDGER, ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.verifying import verify
+from trialwise.study.artifact.kept_outputs import kept_outputs
 
 PROGRAMS = "programs"
 
 
 def ledgers_of(artifact: Artifact) -> tuple[PackedLedger, ...]:
-    """Follow the chain of each ledger in an artifact, and compare its head and its programs with what else the artifact says.
+    """Follow the chain of each ledger in an artifact, and compare head, programs and numbers with what else the artifact says.
 
     Raises
     ------
@@ -59,6 +60,7 @@ def _ledger(artifact: Artifact, folder: str, stated: str | None) -> PackedLedger
         rows=0 if head is None else head.rows,
         later=check.later,
         broken=tuple(broken),
+        outputs=None if broken else kept_outputs(directory.path),
     )
 
 
