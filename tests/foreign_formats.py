@@ -196,6 +196,7 @@ MADE = {
     "sysbench-text": "sysbench/mutex.txt",
     "irtt-text": "irtt/client.txt",
     "iperf2-csv": "iperf2/udp_client.csv",
+    "hyperfine-json": "hyperfine/runs.json",
 }
 SHORT: dict[str, bytes] = {
     "hyperfine-csv": b"command,mean,stddev,median,user,system,min,max,parameter_n\na,0.5,0.1,0.5,0.1,0.1,0.4,0.6,1\nb,0.7,,0.7,0.1,0.1,0.6,0.8,2\n",
@@ -351,7 +352,7 @@ FORMATS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object]]] = {
 TOGETHER = {
     "documents of benchmarks": (
         *("google-benchmark-json", "pytest-benchmark-json", "jmh-json", "benchmarkdotnet-json"),
-        *("asv-results", "criterion-directory"),
+        *("asv-results", "criterion-directory", "hyperfine-json"),
     ),
     "documents of load": (
         *("iperf3-json", "fio-json", "k6-summary-export", "k6-handle-summary", "vegeta-report-json"),

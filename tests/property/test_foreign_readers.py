@@ -72,7 +72,6 @@ NOT_WRITTEN = {
     "netperf-csv": "netperf-text",
     "owping-machine": "owping-text",
     "customBiggerIsBetter": "customSmallerIsBetter",
-    "hyperfine-json": "hyperfine",
     "pyperf-json": "pyperf",
 }
 """Formats that have no file of their own here, and what stands for them."""

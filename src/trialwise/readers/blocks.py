@@ -200,6 +200,29 @@ def failed(rows: Sequence[Row]) -> Iterator[Row]:
     yield from (block[place] for block in blocks for place in block.reasons)
 
 
+def count_units(blocks: Sequence[Block]) -> int:
+    """Count the processes or repetitions of blocks; those of several metrics once, also where some have no row in one of them."""
+    alike: dict[object, dict[object, Block]] = {}
+    for block in blocks:
+        named = (block.process, block.repetitions, tuple(map(id, block.treatments)), len(block.units))
+        own = alike.setdefault(named, {})
+        own.setdefault((id(block.treatment), len(block)), block)
+    return sum(_count_different(tuple(own.values())) for own in alike.values())
+
+
+def _count_different(blocks: Sequence[Block]) -> int:
+    """Count the different units of blocks with the same treatments and names."""
+    if len(blocks) == 1:
+        return len(blocks[0])
+    columns = [
+        [block.treatment for block in blocks],
+        [block.numbers for block in blocks],
+        [np.zeros(len(block)) if block.within is None else block.within for block in blocks],
+    ]
+    cells = [pl.Series(np.concatenate(column)) for column in columns]
+    return int(distinct(cells, len(cells[0])).max(initial=-1)) + 1
+
+
 def with_factors(rows: Sequence[Row], factors: Mapping[str, str]) -> Rows:
     """Return the same rows with further factors."""
     single, blocks = parts(rows)

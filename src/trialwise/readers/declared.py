@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from trialwise.errors import AnalysisError
-from trialwise.readers.blocks import Block, Indices, Ragged, Rows, failed, kinds
+from trialwise.readers.blocks import Block, Indices, Ragged, Rows, count_units, failed, kinds
 from trialwise.readers.codes import sentence
 from trialwise.readers.content import Content
 from trialwise.readers.long_lists import LongList, is_list
@@ -352,8 +352,7 @@ class Found:
             yield from (block[place] for place in np.flatnonzero(~block.measured).tolist())
 
     def _count_units(self) -> int:
-        names = {(block.process, id(block.treatment)): block for block in self._blocks}
-        return len({_unit_of(row) for row in self._rows}) + sum(map(len, names.values()))
+        return len({_unit_of(row) for row in self._rows}) + count_units(self._blocks)
 
     def _nothing_repeated(self) -> bool:
         """Return True if there are values, and no treatment has them from two units."""

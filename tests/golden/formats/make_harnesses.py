@@ -1,7 +1,7 @@
 """Run suites of benchmarks, and keep what their harnesses write: `python tests/golden/formats/make_harnesses.py`.
 
-Needs an environment with pytest and pytest-benchmark, and g++ with libbenchmark-dev and catch2 of Debian 12; for divan, cargo and
-the registry.
+Needs an environment with pytest, pytest-benchmark and hyperfine 2 (`astral-dev-toolchain-hyperfine` of PyPI), and g++ with
+libbenchmark-dev and catch2 of Debian 12; for divan, cargo and the registry.
 """
 
 import subprocess
@@ -131,6 +131,17 @@ def make_divan():
             subprocess.run(["cargo", "bench", "--bench", "sums"], cwd=folder, stdout=file, check=True)
 
 
+def make_hyperfine():
+    """Make the fixtures of hyperfine 2: one of three runs of the second command fails."""
+    into = DATA / "hyperfine"
+    into.mkdir(exist_ok=True)
+    words = ["hyperfine", "-S", "--ignore-failure", "--runs", "3", "--style", "none", "-L", "n", "1,2"]
+    fails = "sleep 0.00{n}; test $HYPERFINE_ITERATION-{n} != 1-2"
+    exports = ["--export-json", into / "runs.json", "--export-csv", into / "metrics.csv"]
+    units = ["--metrics", "memory_peak_resident:KiB,time_wall_clock:ms"]
+    subprocess.run([*words, *units, *exports, "-n", "step {n}", fails], check=True)
+
+
 def make_google():
     """Make the fixture of Google Benchmark, of which one benchmark fails."""
     with tempfile.TemporaryDirectory() as folder:
@@ -160,6 +171,7 @@ def make_catch2():
 def make():
     """Make all fixtures; one test fails after it was measured."""
     make_divan()
+    make_hyperfine()
     make_google()
     make_catch2()
     with tempfile.TemporaryDirectory() as folder:

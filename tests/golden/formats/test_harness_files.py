@@ -6,6 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from trialwise.errors import AnalysisError
 from trialwise.readers.content import Content, read_content
 from trialwise.readers.register import recognised
 
@@ -74,6 +75,106 @@ def test_benchmarks_of_catch2_are_summaries_and_a_failed_check_is_named():
             [float(mean.get(name, "")) * 1e-9 for name in ("lowerBound", "upperBound")]
         )
     assert "a check failed beside what was measured, in a failed check" in [note.text for note in found.notes]
+
+
+def test_runs_of_hyperfine_2_are_those_of_its_file():
+    """Each metric of each run is what `measurements` tells; a run that failed has no value in any metric."""
+    told = json.loads((DATA / "hyperfine/runs.json").read_text())["results"]
+    found = read("hyperfine/runs.json")
+    assert (found.version, found.unit, found.named) == ("2.0.0", "run (one process)", ("n",))
+    names = {"time_wall_clock": "time", "memory_peak_resident": "memory"}
+    expected = {
+        (each["name"], str(number), names.get(key, key)): (
+            one["value"],
+            {"second": "s", "byte": "byte"}[one["unit"]],
+        )
+        for each in told
+        for number, run in enumerate(each["measurements"])
+        for key, one in run.items()
+        if key != "exit_code" and not run["exit_code"]
+    }
+    rows = {
+        (row.treatment["command"], row.levels["process"].rpartition("/")[2], row.metric): (
+            row.value,
+            row.unit,
+        )
+        for row in found.rows
+        if row.status == "finished"
+    }
+    assert rows == expected
+    assert {row.better for row in found.rows} == {"lower"}
+    (failed,) = (row for row in found.rows if row.status == "failed")
+    assert (failed.treatment["n"], failed.levels["process"], failed.metric) == ("2", "/results/1/1", "time")
+    assert (failed.value, failed.reason) == (None, "exit code 1")
+    notes = {note.code: note.text for note in found.notes}
+    assert notes["failed_units"].startswith("1 of 6 ")
+    assert "order_blocked" in notes
+
+
+def test_the_table_of_hyperfine_2_has_the_means_of_its_file_in_the_units_of_its_columns():
+    told = json.loads((DATA / "hyperfine/runs.json").read_text())["results"]
+    rows = {(row.treatment["command"], row.metric): row for row in read("hyperfine/metrics.csv").rows}
+    for each in told:
+        for key, metric in (("time_wall_clock", "time"), ("memory_peak_resident", "memory")):
+            row, summary = rows.pop((each["name"], metric)), each["summary"][key]
+            assert row.value == pytest.approx(summary["mean"])
+            assert row.summary is not None
+            assert row.summary.deviation == pytest.approx(summary["stddev"])
+            assert (row.status, row.better) == ("aggregated", "lower")
+    assert not rows
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({}, "neither runs nor means"),
+        ({"measurements": 3}, "no list of runs"),
+        ({"measurements": [{"exit_code": 0}]}, "no time_wall_clock"),
+        ({"measurements": [{"time_wall_clock": {"value": 1}}]}, "unit of time_wall_clock is missing"),
+        (
+            {"measurements": [{"time_wall_clock": {"value": 1, "unit": unit}} for unit in ("ms", "s")]},
+            "not the same in all runs",
+        ),
+    ],
+)
+def test_other_measurements_than_those_of_hyperfine_2_are_refused(change, error):
+    document = {"results": [{"command": "a", **change}]}
+    content = Content(Path("x.json"), json.dumps(document).encode())
+    reader = recognised(content)
+    assert reader is not None
+    with pytest.raises(AnalysisError, match=error):
+        reader.reading(content)
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_runs_that_failed_are_counted_among_runs_and_not_among_values(version):
+    """Two of three runs failed; memory is of the third alone."""
+    runs = [(1.0, 4, 0), (2.0, 5, 3), (3.0, 6, None)]
+    entry = {
+        "1": {
+            "times": [time for time, _, _ in runs],
+            "memory_usage_byte": [size for _, size, _ in runs],
+            "exit_codes": [code for _, _, code in runs],
+            "mean": 2,
+        },
+        "2": {
+            "measurements": [
+                {
+                    "time_wall_clock": {"value": time, "unit": "second"},
+                    "memory_peak_resident": {"value": size, "unit": "byte"},
+                    "exit_code": code,
+                }
+                for time, size, code in runs
+            ]
+        },
+    }[version]
+    content = Content(Path("x.json"), json.dumps({"results": [{"command": "a", **entry}]}).encode())
+    reader = recognised(content)
+    assert reader is not None
+    found = reader.reading(content)
+    assert [(row.metric, row.value) for row in found.rows if row.value] == [("time", 1), ("memory", 4)]
+    assert [row.reason for row in found.rows if row.reason] == ["exit code 3", "a signal ended it"]
+    assert next(note.text for note in found.notes if note.code == "failed_units").startswith("2 of 3 ")
 
 
 def test_the_tree_of_divan_gives_names_and_the_lines_below_a_time_are_of_the_same_benchmark():
