@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import comb, isfinite
@@ -24,7 +25,7 @@ from trialwise.readers.blocks import Block, first_of, parts
 from trialwise.readers.blocks import failed as failed_rows
 from trialwise.readers.codes import CODES
 from trialwise.readers.gathering import Group
-from trialwise.readers.records import Note
+from trialwise.readers.records import Note, Row
 
 CONFIDENCE = 95.0
 """Of the intervals of one metric together, in percent."""
@@ -200,25 +201,11 @@ def _told_lost(reasons: Mapping[str, str]) -> Iterator[str]:
 
 
 def see_summaries(group: Group, pattern: str = "") -> Seen:
-    """Look at a group that holds no values of trials, only what its tool made of them."""
+    """Look at a group without a value of a trial: it has what its tool made of them, or trials that failed."""
     rows = [row for reading in group.readings for row in reading.rows]
+    why = all_failed(rows) or "no value of a single trial is in the files"
     metrics = [
-        MetricSeen(
-            name,
-            own[0].unit,
-            own[0].better,
-            tuple(
-                Measured(
-                    treatment_name(row.treatment),
-                    row.summary.n if row.summary else None,
-                    int(row.status == "failed"),
-                    row.value,
-                )
-                for row in own
-            ),
-            (),
-            "no value of a single trial is in the files",
-        )
+        MetricSeen(name, own[0].unit, own[0].better, tuple(_of_summaries(own)), (), why)
         for name in dict.fromkeys(row.metric for row in rows)
         for own in [[row for row in rows if row.metric == name]]
     ]
@@ -238,6 +225,28 @@ def see_summaries(group: Group, pattern: str = "") -> Seen:
         cannot=tuple(dict.fromkeys(_others(group))),
         errors=tuple(_notes(group, _ERRORS)),
     )
+
+
+def all_failed(rows: Iterable[Row]) -> str:
+    """Return that every trial failed, and why the first did; empty if some did not."""
+    told = [row for row in rows if row.status != "finished" or row.value is not None]
+    if not told or any(row.status != "failed" for row in told):
+        return ""
+    reasons = list(dict.fromkeys(row.reason for row in told))
+    others = f"; and {counted(len(reasons) - 1, 'other reason')}" if len(reasons) > 1 else ""
+    return f"every trial failed: {reasons[0]}{others}"
+
+
+def _of_summaries(rows: Sequence[Row]) -> Iterator[Measured]:
+    """Yield the summaries of a metric, and of each treatment how many trials failed."""
+    for row in rows:
+        if row.status != "failed":
+            yield Measured(
+                treatment_name(row.treatment), row.summary.n if row.summary else None, 0, row.value
+            )
+    lost = Counter(treatment_name(row.treatment) for row in rows if row.status == "failed")
+    for name, failed in lost.items():
+        yield Measured(name, 0, failed, None)
 
 
 def _follows(trials: TrialSet, names: Sequence[str]) -> dict[str, str]:

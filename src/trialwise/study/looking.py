@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialwise.analysis.looking import Seen, see, see_summaries
+from trialwise.analysis.looking import Seen, all_failed, see, see_summaries
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.exchange.readings import numbered_trial_set, trial_set
@@ -30,6 +30,7 @@ class LookedAt:
 
 
 _SUMMARIES = "no command concludes from summaries alone: keep the values of single trials"
+_FAILED = "no command concludes from failed trials: remove the reason, and measure again"
 _SEVERAL = "each command takes the files of one tool: look at those of one of them"
 
 
@@ -54,7 +55,7 @@ def look(
         groups.append(named)
         if not _has_values(named):
             seen.append(see_summaries(named, shown))
-            proposals.append(Proposal(why=_SUMMARIES))
+            proposals.append(Proposal(why=_failed_or_summaries(named)))
             continue
         trials = numbered_trial_set(named.readings, named.tool)
         seen.append(see(named, trials, shown))
@@ -62,6 +63,10 @@ def look(
             proposals.append(proposal(paths, pattern, group, trials))
     found = proposals[0] if len(gathered.groups) == 1 else Proposal(why=_SEVERAL)
     return LookedAt(tuple(seen), tuple(groups), gathered.unread, gathered.copies, found)
+
+
+def _failed_or_summaries(group: Group) -> str:
+    return _FAILED if all_failed(row for reading in group.readings for row in reading.rows) else _SUMMARIES
 
 
 def _has_values(group: Group) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trialwise.analysis.looking import see
+from trialwise.analysis.looking import see, see_summaries
 from trialwise.exchange.readings import trial_set
 from trialwise.readers.gathering import Group
 from trialwise.readers.records import Note, Reading, Row
@@ -192,3 +192,31 @@ def test_treatments_whose_trials_all_failed_are_named_and_widen_no_interval():
     ]
     alone = seen(replace(made, rows=tuple(row for row in rows if row.value is not None)))
     assert time.answers == alone.metrics[0].answers
+
+
+@pytest.mark.parametrize(
+    ("reasons", "why"),
+    [
+        (("no route", "no route"), "every trial failed: no route"),
+        (("no route", "timeout"), "every trial failed: no route; and 1 other reason"),
+        (("no route", None), "no value of a single trial is in the files"),
+    ],
+)
+def test_where_every_trial_failed_the_reason_is_said(reasons, why):
+    """A row without a reason is a summary."""
+    rows = [
+        Row(
+            treatment={"x": "a"},
+            metric="time",
+            value=None if reason else 1.0,
+            unit="s",
+            status="failed" if reason else "aggregated",
+            reason=reason or "",
+        )
+        for reason in reasons
+    ]
+    file = replace(reading({("a",): [1]}), rows=tuple(rows))
+    (metric,) = see_summaries(Group("made", "made", (file,))).metrics
+    assert metric.refusal == why
+    failed = {(one.n, one.failed) for one in metric.treatments if one.failed}
+    assert failed == {(0, len(list(filter(None, reasons))))}
