@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from trialwise.analysis.comparison.sides import treatment_name
-from trialwise.readers.blocks import Block, Floats, Ragged, first_of
+from trialwise.exchange.trial_cells import known_numbers
+from trialwise.readers.blocks import Block, Ragged, first_of
 from trialwise.readers.records import Reading
 
 
@@ -29,15 +30,15 @@ def trials_of(block: Block, reading: Reading, begin: int) -> dict[str, pl.Expr]:
         "row": pl.int_range(begin, begin + len(block), dtype=pl.Int64),
         "treatment": _by_treatment(block, lambda own: treatment_name(reading.levels_of(own))),
         "metric": pl.lit(block.metric),
-        "value": _known(block.values),
+        "value": known_numbers(block.values),
         "unit": pl.lit(block.unit),
         "better": pl.lit(block.better, pl.String),
         "status": pl.lit("finished") if failed is None else _status(failed),
         "reason": pl.lit("") if failed is None else pl.lit(failed),
-        "order": _known(block.orders).cast(pl.Int64),
-        "start": _known(block.starts),
-        "end": _known(block.ends),
-        "seconds": _known(block.seconds),
+        "order": known_numbers(block.orders).cast(pl.Int64),
+        "start": known_numbers(block.starts),
+        "end": known_numbers(block.ends),
+        "seconds": known_numbers(block.seconds),
         "where": pl.concat_str(pl.lit(block.where[0]), place, pl.lit(block.where[1])),
         "levels": _levels(block, number),
         "factors": _by_treatment(block, as_json),
@@ -74,10 +75,6 @@ def samples_of(block: Block, samples: Ragged, reading: Reading, begin: int) -> d
         "time": pl.lit(None, pl.Float64),
         "value": pl.lit(pl.Series(samples.values[samples.bounds[0] : samples.bounds[-1]])),
     }
-
-
-def _known(column: Floats | None) -> pl.Expr:
-    return pl.lit(None, pl.Float64) if column is None else pl.lit(pl.Series(column).fill_nan(None))
 
 
 def _names(block: Block, name: Callable[[Mapping[str, str]], str | None]) -> pl.Series:

@@ -23,8 +23,9 @@ from trialwise.analysis.recorded import Recorded
 from trialwise.asides import aside_folder
 from trialwise.errors import AnalysisError, StoreError, not_written
 from trialwise.exchange import pantheon_reading
+from trialwise.exchange.pantheon_folder import PantheonRuns
 from trialwise.exchange.pantheon_results import results_of
-from trialwise.exchange.readings_tables import rows_of, samples_table, trials_table
+from trialwise.exchange.readings_tables import not_whole, rows_of, samples_table, trials_table
 from trialwise.exchange.recorded_readings import recorded
 from trialwise.foreign_files import MEBIBYTE, read_foreign
 from trialwise.readers.content import MOST_BYTES, read_content
@@ -224,11 +225,19 @@ def imported_results(directory: Path, name: str) -> Recorded:
     """
     group, record = read_import(directory)
     if group.format == pantheon_reading.FORMAT:
-        found = results_of(pantheon_reading.runs_of(group.readings[0]), name)
+        found = results_of(_runs(directory, group), name)
     else:
         found = recorded(group.readings, name)
     notes = [*said_of(record), *_changed(record)]
     return replace(found, trials=replace(found.trials, notes=(*found.trials.notes, *notes)))
+
+
+def _runs(directory: Path, group: Group) -> PantheonRuns:
+    try:
+        (reading,) = group.readings
+        return pantheon_reading.runs_of(reading)
+    except (KeyError, ValueError) as error:
+        raise not_whole(directory) from error
 
 
 def said_of(record: ImportRecord) -> list[str]:

@@ -148,16 +148,10 @@ def _trials(
     """Return the chosen rows of a block as trials."""
     places = [_place(cells, reading, each) for each in block.units]
     within = None if block.within is None or len(places) == 1 else block.within[chosen]
-    numbers = block.numbers[chosen]
-    if block.repetitions is None:
-        before, after = block.process
-        process = trial = Names(
-            [f"{place.process}/{before}" for place in places], within, numbers, ("", after)
-        )
-    else:
-        process = Names([places[0].process])
+    process = trial = process_names(reading, block).taken(chosen)
+    if block.repetitions is not None:
         begun = [f"{places[0].process}/{each}" for each in block.repetitions]
-        trial = Names(begun, block.treatment[chosen], numbers)
+        trial = Names(begun, block.treatment[chosen], block.numbers[chosen])
     values = block.values[chosen]
     return Trials(
         metric=Names((metric,)),
@@ -229,6 +223,16 @@ def process_of(reading: Reading, levels: Mapping[str, str], number: int | None =
     if number is not None and reading.replicated != "file" and not levels:
         return f"{file}/{number}"
     return f"{file}/{levels['process']}" if "process" in levels else file
+
+
+def process_names(reading: Reading, block: Block) -> Names:
+    """Return the names of the processes of a block's rows, as `process_of` has them."""
+    if block.repetitions is not None:
+        return Names([process_of(reading, block.units[0])])
+    before, after = block.process
+    files = [process_of(reading, each) for each in block.units]
+    within = None if len(files) == 1 else block.within
+    return Names([f"{file}/{before}" for file in files], within, block.numbers, ("", after))
 
 
 def _moment(told: str | None) -> float | None:

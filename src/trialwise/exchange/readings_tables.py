@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain
@@ -21,8 +20,9 @@ from trialwise.exchange.block_tables import (
     table_of,
     trials_of,
 )
+from trialwise.exchange.stored_rows import rows_in
 from trialwise.readers.blocks import parts
-from trialwise.readers.records import Inside, Reading, Row, Summary
+from trialwise.readers.records import Inside, Reading, Row
 
 _TRIALS = {
     "file": pl.Int64(),
@@ -144,7 +144,7 @@ def _sampled(number: int, place: int, reading: Reading, row: Row, inside: Inside
     )
 
 
-def rows_of(path: Path, trials: pl.DataFrame, samples: pl.DataFrame, files: int) -> list[tuple[Row, ...]]:
+def rows_of(path: Path, trials: pl.DataFrame, samples: pl.DataFrame, files: int) -> list[Sequence[Row]]:
     """Return the rows of each file.
 
     Raises
@@ -152,66 +152,19 @@ def rows_of(path: Path, trials: pl.DataFrame, samples: pl.DataFrame, files: int)
     AnalysisError
         A table lacks a column, or has an entry that is not of its form.
     """
-    for table, schema in ((trials, _TRIALS), (samples, _SAMPLES)):
-        if any(table.schema.get(name) != kind for name, kind in schema.items()):
-            raise AnalysisError(f"{path}: the tables of the import are not whole", hint="import it again")
-    inside = {
-        (part["file"][0], part["row"][0]): part
-        for part in samples.partition_by("file", "row", maintain_order=True)
-    }
-    found = [list[Row]() for _ in range(files)]
-    try:
-        # Treatments are few, and rows share them; the units of rows are not.
-        treatments = {text: _texts(text) for text in trials["factors"].unique().to_list()}
-        for cells in trials.select(list(_TRIALS)).iter_rows(named=True):
-            found[int(cells["file"])].append(_row(cells, treatments[cells["factors"]], inside))
-    except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
-        raise AnalysisError(
-            f"{path}: the tables of the import are not whole", hint="import it again"
-        ) from error
-    return [tuple(rows) for rows in found]
-
-
-def _row(
-    cells: Mapping[str, object],
-    treatment: Mapping[str, str],
-    inside: Mapping[tuple[object, object], pl.DataFrame],
-) -> Row:
-    known = dict(cells)
-    name, repeated = known["samples"], known["repeated"]
-    part = inside.get((known["file"], known["row"]))
-    kept = {key: known[key] for key in _KEPT}
-    return Row(
-        treatment=treatment,
-        levels=_texts(known["levels"]),
-        summary=_summary(known["summary"]),
-        samples=None if name is None else _inside(str(name), part, repeated=bool(repeated)),
-        **kept,  # pyright: ignore[reportArgumentType] the schema has their types
+    whole = all(
+        table.schema.get(name) == kind
+        for table, schema in ((trials, _TRIALS), (samples, _SAMPLES))
+        for name, kind in schema.items()
     )
+    try:
+        if whole:
+            return rows_in(trials, samples, files)
+    except (ValueError, RecursionError) as error:
+        raise not_whole(path) from error
+    raise not_whole(path)
 
 
-_KEPT = (
-    "metric", "value", "unit", "better", "status", "reason", "order", "start", "end", "seconds", "where",
-)  # fmt: skip
-
-
-def _texts(text: object) -> dict[str, str]:
-    return {str(name): str(level) for name, level in json.loads(str(text)).items()}
-
-
-def _inside(name: str, part: pl.DataFrame | None, *, repeated: bool) -> Inside:
-    if part is None:
-        return Inside(name, (), None, repeated)
-    times = None if part["time"].null_count() else tuple(part["time"].to_list())
-    return Inside(name, tuple(part["value"].to_list()), times, repeated)
-
-
-def _summary(text: object) -> Summary | None:
-    if text is None:
-        return None
-    told = json.loads(str(text))
-    if told["interval"] is not None:
-        told["interval"] = tuple(told["interval"])
-    if told["percentiles"] is not None:
-        told["percentiles"] = {float(percent): value for percent, value in told["percentiles"].items()}
-    return Summary(**told)
+def not_whole(path: Path) -> AnalysisError:
+    """Return the refusal of tables that no import wrote."""
+    return AnalysisError(f"{path}: the tables of the import are not whole", hint="import it again")

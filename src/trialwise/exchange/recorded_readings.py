@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
+import polars as pl
 
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.order.trials import FIXED, RANDOM
 from trialwise.analysis.recorded import Lost, Recorded, Samples, Turn
-from trialwise.exchange.readings import metric_names, process_of, trial_set
+from trialwise.exchange.readings import metric_names, process_names, process_of, trial_set
+from trialwise.exchange.trial_cells import known_numbers
+from trialwise.readers.blocks import Block, Indices
+from trialwise.readers.blocks import parts as parts_of
 from trialwise.readers.records import Reading, Row
 
 _EPOCH = 1e9
@@ -29,17 +32,19 @@ _MIXED = (
 _NO_ROUNDS = ("the trials did not run in rounds that have every treatment once", _MEASURE)
 
 
-@dataclass(slots=True)
-class _Unit:
-    """A process: its treatment, when it ran as far as that is known, and whether it gave a value."""
+_UNIT = {
+    "process": pl.String(),
+    "treatment": pl.Int32(),
+    "start": pl.Float64(),
+    "order": pl.Int64(),
+    "has_value": pl.Boolean(),
+    "status": pl.String(),
+    "reason": pl.String(),
+}
+"""A process or a row of one: the number of its treatment, when it ran as far as that is known, and whether it gave a value.
 
-    treatment: str
-    process: str
-    start: float | None
-    order: int | None
-    has_value: bool = False
-    status: str = ""
-    reason: str = ""
+`status` is missing where all went well, and `reason` where none is told.
+"""
 
 
 def recorded(readings: Sequence[Reading], name: str) -> Recorded:
@@ -55,80 +60,129 @@ def recorded(readings: Sequence[Reading], name: str) -> Recorded:
     for reading in readings:
         once.setdefault(reading.digest, reading)
     own = list(once.values())
-    units = _units(own)
+    names = list[str]()
+    units = _units(own, names)
     turns = _in_order(units, several=len(own) > 1)
     blocked = any(note.code == "order_blocked" for reading in own for note in reading.notes)
     mixed = any(note.code == "time_unusable" for reading in own for note in reading.notes)
-    rounds = None if turns is None or mixed else _rounds(turns)
+    rounds = None if turns is None or mixed else _rounds(turns, names)
     return Recorded(
         trials=trials,
         turns=rounds or (),
         is_ordered=turns is not None or blocked,
         no_order=("", "") if rounds else _MIXED if mixed else _BLOCKED if blocked else _why(turns),
         lost=tuple(
-            Lost(unit.treatment, unit.status, unit.reason)
-            for unit in units
-            if not unit.has_value and unit.status
+            Lost(names[int(treatment)], status, reason or "")
+            for treatment, status, reason in units.filter(
+                ~pl.col("has_value") & pl.col("status").is_not_null()
+            )
+            .select("treatment", "status", "reason")
+            .iter_rows()
         ),
         samples=tuple(_samples(own)),
     )
 
 
-def _units(readings: Sequence[Reading]) -> list[_Unit]:
-    found: dict[str, _Unit] = {}
-    for reading in readings:
-        for number, row in enumerate(reading.rows):
-            if row.status == "aggregated":
-                continue
-            process = process_of(reading, row.levels, number)
-            unit = found.setdefault(
-                process,
-                _Unit(treatment_name(reading.levels_of(row.treatment)), process, row.start, row.order),
-            )
-            unit.has_value |= row.value is not None
-            if row.status != "finished":
-                unit.status, unit.reason = row.status, unit.reason or row.reason
-    return list(found.values())
+def _units(readings: Sequence[Reading], names: list[str]) -> pl.DataFrame:
+    """Return the processes in the order of their first rows; names of their treatments are added to `names`."""
+    known: dict[str, int] = {}
+    parts = [part for reading in readings for part in _rows(reading, known)]
+    names += known
+    rows = pl.concat(parts) if parts else pl.DataFrame(schema=_UNIT)
+    if not rows["process"].is_duplicated().any():
+        return rows
+    return rows.group_by("process", maintain_order=True).agg(
+        pl.col("treatment", "start", "order").first(),
+        pl.col("has_value").any(),
+        pl.col("status").drop_nulls().last(),
+        pl.col("reason").drop_nulls().first(),
+    )
 
 
-def _in_order(units: list[_Unit], *, several: bool) -> list[_Unit] | None:
+def _rows(reading: Reading, known: dict[str, int]) -> Iterator[pl.DataFrame]:
+    """Yield rows with the columns of `_UNIT`; `known` has the numbers of treatments so far."""
+
+    def number(treatment: Mapping[str, str]) -> int:
+        return known.setdefault(treatment_name(reading.levels_of(treatment)), len(known))
+
+    single, blocks = parts_of(reading.rows)
+    cells = [
+        (
+            process_of(reading, row.levels, place),
+            number(row.treatment),
+            row.start,
+            row.order,
+            row.value is not None,
+            None if row.status == "finished" else row.status,
+            None if row.status == "finished" else row.reason or None,
+        )
+        for place, row in enumerate(single)
+        if row.status != "aggregated"
+    ]
+    if cells:
+        yield pl.DataFrame(cells, schema=_UNIT, orient="row")
+    for block in blocks:
+        yield _of_block(reading, block, np.array([number(each) for each in block.treatments], np.int32))
+
+
+def _of_block(reading: Reading, block: Block, numbers: Indices) -> pl.DataFrame:
+    failed = np.zeros(len(block), np.bool_)
+    failed[list(block.reasons)] = True
+    reasons = pl.Series([None], dtype=pl.String).new_from_index(0, len(block))
+    found = {
+        "process": process_names(reading, block).written(),
+        "treatment": pl.lit(pl.Series(numbers[block.treatment])),
+        "start": known_numbers(block.starts),
+        "order": known_numbers(block.orders).cast(pl.Int64),
+        "has_value": pl.lit(pl.Series(block.measured)),
+        "status": pl.when(pl.lit(pl.Series(failed))).then(pl.lit("failed")),
+        "reason": pl.lit(reasons.scatter(list(block.reasons), list(block.reasons.values()))),
+    }
+    return pl.select(found[name].cast(kind).alias(name) for name, kind in _UNIT.items())
+
+
+def _in_order(units: pl.DataFrame, *, several: bool) -> pl.DataFrame | None:
     """Return the units in the order in which they ran; None if that is not known. Positions hold within one file alone."""
-    if all(unit.start is not None for unit in units):
-        return sorted(units, key=lambda unit: (unit.start or 0.0, unit.order or 0))
-    if several or any(unit.order is None for unit in units):
+    by_order = pl.col("order").fill_null(0)
+    if not units["start"].null_count():
+        return units.sort("start", by_order, maintain_order=True)
+    if several or units["order"].null_count():
         return None
-    return sorted(units, key=lambda unit: unit.order or 0)
+    return units.sort(by_order, maintain_order=True)
 
 
-def _rounds(units: list[_Unit]) -> list[Turn] | None:
+def _rounds(units: pl.DataFrame, names: Sequence[str]) -> list[Turn] | None:
     """Divide the order into rounds that have every treatment once; None if it does not consist of them.
 
     The last one may lack some. Whether the order was drawn is not known: it is fixed if all rounds have the same.
     """
-    size = len({unit.treatment for unit in units})
-    rounds = [units[first : first + size] for first in range(0, len(units), max(size, 1))]
-    if any(len({unit.treatment for unit in each}) < len(each) for each in rounds):
+    treatments = units["treatment"].to_numpy()
+    size = max(units["treatment"].n_unique(), 1)
+    whole = treatments[: len(treatments) // size * size].reshape(-1, size)
+    last = treatments[whole.size :]
+    if (np.diff(np.sort(whole, axis=1)) == 0).any() or len(np.unique(last)) < len(last):
         return None
-    orders = {tuple(unit.treatment for unit in each) for each in rounds if len(each) == size}
-    order = FIXED if len(orders) == 1 else RANDOM
+    order = FIXED if len(whole) and (whole == whole[0]).all() else RANDOM
     return [
-        Turn(unit.treatment, unit.process, order, str(number), position)
-        for number, each in enumerate(rounds, 1)
-        for position, unit in enumerate(each, 1)
+        Turn(names[int(treatment)], process, order, str(place // size + 1), place % size + 1)
+        for place, (treatment, process) in enumerate(units.select("treatment", "process").iter_rows())
     ]
 
 
-def _why(units: list[_Unit] | None) -> tuple[str, str]:
+def _why(units: pl.DataFrame | None) -> tuple[str, str]:
     if units is None:
         return _NOT_TOLD
-    changes = sum(one.treatment != other.treatment for one, other in pairwise(units))
-    return _BLOCKED if changes + 1 == len({unit.treatment for unit in units}) else _NO_ROUNDS
+    treatments = units["treatment"]
+    changes = int((treatments.slice(1) != treatments.head(-1)).sum())
+    return _BLOCKED if changes + 1 == treatments.n_unique() else _NO_ROUNDS
 
 
 def _samples(readings: Sequence[Reading]) -> Iterator[Samples]:
     names = metric_names(readings)
     for reading in readings:
-        for number, row in enumerate(reading.rows):
+        single, blocks = parts_of(reading.rows)
+        sampled = (block for block in blocks if block.samples is not None)
+        for number, row in enumerate(chain(single, *sampled)):
             if row.samples is not None and row.value is not None and len(row.samples.values):
                 metric = names[row.metric, row.unit, row.better]
                 yield _sampled(

@@ -99,7 +99,7 @@ class Names:
         texts = self.texts.key if isinstance(self.texts, Names) else tuple(self.texts)
         return texts, *map(_place_of, (self.which, self.numbers)), self.around
 
-    def taken(self, rows: Which) -> Names:
+    def taken(self, rows: Which | slice) -> Names:
         """Return the names of these trials, of which one may be there several times."""
         return replace(
             self,
@@ -339,7 +339,8 @@ def _each(values: pl.Series, which: Which | None) -> pl.Expr:
     return pl.lit(values[0], values.dtype) if which is None else pl.lit(values.gather(which))
 
 
-def _known(column: Floats | None) -> pl.Expr:
+def known_numbers(column: Floats | None) -> pl.Expr:
+    """Return a column in which what is NaN is missing."""
     return pl.lit(None, pl.Float64) if column is None else pl.lit(pl.Series(column).fill_nan(None))
 
 
@@ -352,8 +353,8 @@ def _frame(trials: Trials) -> pl.DataFrame:
         **{level: names.written() for level, names in trials.units.items()},
         "series": pl.lit(_ONE),
         "round": trials.round.written(),
-        "started": _known(trials.started),
-        "seconds": _known(trials.seconds),
+        "started": known_numbers(trials.started),
+        "seconds": known_numbers(trials.seconds),
     }
     return pl.select(found[name].alias(name) for name in SCHEMA)
 
@@ -392,7 +393,7 @@ class _Numbering:
             "treatment": column(trials.treatment, trials.treatment.few),
             "value": values,
             **{name: level(name, names) for name, names in trials.units.items()},
-            "seconds": values if trials.seconds is trials.values else _known(seconds),
+            "seconds": values if trials.seconds is trials.values else known_numbers(seconds),
         }
         return pl.select(found[name].cast(kind).alias(name) for name, kind in NUMBERED.items())
 
