@@ -135,7 +135,7 @@ def _write_tar(path: Path, entries: Iterable[Entry], moment: float) -> None:
     zstandard = module_of("zstd", "zstandard", f"{path.name} needs zstandard")
     packer = zstandard.ZstdCompressor(level=10, write_checksum=True)
     with (
-        path.open("xb") as file,
+        path.open("wb") as file,
         packer.stream_writer(file, closefd=False) as packed,
         tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as archive,
     ):
@@ -171,7 +171,7 @@ def _write_zip(path: Path, entries: Iterable[Entry], moment: float) -> None:
         A file changed since its hash was taken.
     """
     date = _date(moment)
-    with zipfile.ZipFile(path, "x", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
         for entry in entries:
             info = zipfile.ZipInfo(entry.name, date)
             info.create_system = 3  # Unix, wherever it is written
