@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trialwise.analysis.claims.reproduction import Word
@@ -23,16 +23,16 @@ class PlannedRerun:
     """What will run of one packed experiment, before anything does.
 
     `packed` is its folder in the artifact, `folder` that in the re-run. `claims` names those it is for, `treatments` what runs:
-    all with the levels in `only`. `rounds` counts the complete rounds when it has run, of which `done` are there already;
-    `trials` are to come, which take about `seconds` and leave about `size` bytes. `pace` is the time of a trial here over that of
-    the authors, None if unknown: then the time is the authors'.
+    all in the parts `only`, each with levels of factors. `rounds` counts the complete rounds when it has run, of which `done` are
+    there already; `trials` are to come, which take about `seconds` and leave about `size` bytes. `pace` is the time of a trial here
+    over that of the authors, None if unknown: then the time is the authors'.
     """
 
     folder: str
     packed: str
     claims: tuple[str, ...]
     treatments: tuple[str, ...]
-    only: Mapping[str, tuple[Level, ...]]
+    only: Sequence[Mapping[str, tuple[Level, ...]]]
     rounds: int
     done: int
     trials: int

@@ -9,17 +9,21 @@ from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.problems import nearest
 
-Subset = Mapping[str, Sequence[Level]]
+Part = Mapping[str, Sequence[Level]]
 """The levels wanted of each factor; a factor not listed may have any."""
+Subset = Sequence[Part]
+"""Alternatives: what belongs to one of the parts belongs to the subset."""
 
 
-def subset(texts: Sequence[str], factors: Iterable[Mapping[str, Level]], option: str = "--only") -> Subset:
+def subset(
+    texts: Sequence[str | Part], factors: Iterable[Mapping[str, Level]], option: str = "--only"
+) -> Subset:
     """Parse a subset from texts such as ``scheme=cubic,bbr``; several levels of a factor are alternatives.
 
     Parameters
     ----------
     texts
-        For each factor its levels; repeated factors are combined.
+        For each factor its levels; repeated factors are combined. Or the parts of a subset, as they are.
     factors
         The factors of the planned trials, from which to choose.
     option
@@ -31,8 +35,11 @@ def subset(texts: Sequence[str], factors: Iterable[Mapping[str, Level]], option:
         A factor or a level is unknown, or no trial has all that is wanted; the message lists the known ones.
     """
     rows = list(factors)
+    if parts := [text for text in texts if not isinstance(text, str)]:
+        return _some(parts, rows, f"{option}: no trial has the levels asked for")
+    words = [text for text in texts if isinstance(text, str)]
     wanted: dict[str, list[Level]] = {}
-    for text in texts:
+    for text in words:
         name, equals, levels = text.partition("=")
         if not equals or not levels:
             raise PlanError(
@@ -40,14 +47,18 @@ def subset(texts: Sequence[str], factors: Iterable[Mapping[str, Level]], option:
             )
         known = _levels(name, rows, option)
         wanted.setdefault(name, []).extend(_level(name, level, known, option) for level in levels.split(","))
+    return _some([wanted], rows, f"{option} {' '.join(words)}: no trial has all of that")
+
+
+def _some(wanted: Subset, rows: Sequence[Mapping[str, Level]], otherwise: str) -> Subset:
     if not any(matches(row, wanted) for row in rows):
-        raise PlanError(f"{option} {' '.join(texts)}: no trial has all of that")
+        raise PlanError(otherwise)
     return wanted
 
 
 def matches(factors: Mapping[str, Level], wanted: Subset) -> bool:
     """Return True if a trial with these factors belongs to the subset."""
-    return all(factors.get(name) in levels for name, levels in wanted.items())
+    return any(all(factors.get(name) in levels for name, levels in part.items()) for part in wanted)
 
 
 def _levels(name: str, rows: Sequence[Mapping[str, Level]], option: str) -> Mapping[str, Level]:

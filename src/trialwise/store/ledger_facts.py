@@ -26,7 +26,7 @@ from trialwise.store.records import (
     Status,
     TrialRow,
 )
-from trialwise.store.tables import factors_of, having, marks, shared, trial_row, trial_rows
+from trialwise.store.tables import Parts, factors_of, having, marks, shared, trial_row, trial_rows
 
 HEAD = "chain head"
 """Key of `meta`: the number of rows in the chain, and the SHA-256 of the last."""
@@ -147,14 +147,12 @@ class LedgerFacts(LedgerFile):
             )
         return Head(int(rows), digest)
 
-    def next_planned(
-        self, wanted: Mapping[str, Sequence[Level]] | None = None, blocks: Blocks | None = None
-    ) -> TrialRow | None:
-        """Return the next planned trial, or None; with `wanted`, only one with these levels of the given factors.
+    def next_planned(self, wanted: Parts | None = None, blocks: Blocks | None = None) -> TrialRow | None:
+        """Return the next planned trial, or None; with `wanted`, only one that belongs to one of these parts.
 
         `blocks` limits the search to ranges of trial numbers, ends included; default all.
         """
-        where, parameters = having(wanted or {}, blocks)
+        where, parameters = having(wanted, blocks)
         query = (
             f"SELECT {self._columns} FROM trial WHERE status = 'planned' AND {self._status} = 'planned'{where} "  # noqa: S608
             "ORDER BY number, attempt LIMIT 1"
@@ -174,20 +172,20 @@ class LedgerFacts(LedgerFile):
     def count(
         self,
         statuses: Sequence[Status],
-        wanted: Mapping[str, Sequence[Level]] | None = None,
+        wanted: Parts | None = None,
         blocks: Blocks | None = None,
     ) -> int:
-        """Count the attempts with one of the statuses; only those with the levels `wanted` and numbers in `blocks`."""
-        where, parameters = having(wanted or {}, blocks)
+        """Count the attempts with one of the statuses; only those of the parts `wanted` and with numbers in `blocks`."""
+        where, parameters = having(wanted, blocks)
         query = f"SELECT count(*) FROM trial WHERE {self._status_of(statuses)} IN ({marks(statuses)}){where}"  # noqa: S608
         return int(self._select(query, [*statuses, *parameters])[0][0])
 
-    def ended(self, wanted: Mapping[str, Sequence[Level]] | None = None, blocks: Blocks | None = None) -> int:
+    def ended(self, wanted: Parts | None = None, blocks: Blocks | None = None) -> int:
         """Count the trials that have ended, each once: their last attempt finished, failed or is invalid.
 
-        Only trials with the levels `wanted` and numbers in `blocks` count.
+        Only trials of the parts `wanted` and with numbers in `blocks` count.
         """
-        where, parameters = having(wanted or {}, blocks)
+        where, parameters = having(wanted, blocks)
         query = (
             f"SELECT count(*) FROM trial AS last WHERE status IN ({marks(_ENDED)}){where} AND NOT EXISTS "  # noqa: S608 only our own words
             "(SELECT 1 FROM trial AS later WHERE later.number = last.number AND later.attempt > last.attempt)"
@@ -252,7 +250,7 @@ class LedgerFacts(LedgerFile):
 
     def rounds_planned(self, blocks: Blocks | None = None) -> set[tuple[str, int, int, bool]]:
         """Return the (treatment, series, round, warm-up) combinations in the ledger; only of trials with numbers in `blocks`."""
-        where, numbers = having({}, blocks)
+        where, numbers = having(None, blocks)
         query = f"SELECT DISTINCT treatment, series, round, warmup FROM trial WHERE true{where}"  # noqa: S608 only our own words
         rows = self._select(query, numbers)
         return {(str(treatment), series, round_, bool(warmup)) for treatment, series, round_, warmup in rows}

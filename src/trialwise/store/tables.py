@@ -129,10 +129,18 @@ def trial_columns(version: int, status: str) -> str:
     return columns if version > 1 else columns.replace("process", "NULL")
 
 
-def having(wanted: Mapping[str, Sequence[Level]], blocks: Blocks | None) -> tuple[str, list[Level]]:
-    """Return the condition, and its parameters, that a trial has one of the levels wanted of each factor and a number in a block."""
-    clauses = [f" AND json_extract(factors, ?) IN ({marks(levels)})" for levels in wanted.values()]
-    places = [[f'$."{name}"', *levels] for name, levels in wanted.items()]
+Parts = Sequence[Mapping[str, Sequence[Level]]]
+"""Alternatives, each with the levels wanted of some factors."""
+
+
+def having(wanted: Parts | None, blocks: Blocks | None) -> tuple[str, list[Level]]:
+    """Return the condition, and its parameters, that a trial has the levels wanted by one of the parts, and a number in a block."""
+    parts = [
+        " AND ".join(f"json_extract(factors, ?) IN ({marks(levels)})" for levels in part.values()) or "true"
+        for part in wanted or ()
+    ]
+    clauses = [f" AND ({' OR '.join(parts)})"] if parts else []
+    places = [[f'$."{name}"', *levels] for part in wanted or () for name, levels in part.items()]
     if blocks is not None:
         clauses.append(f" AND ({' OR '.join(['number BETWEEN ? AND ?'] * len(blocks)) or 'false'})")
         places += [list(block) for block in blocks]

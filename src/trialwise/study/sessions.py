@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trialwise.design.few_samples import refuse_few_samples, wants_enough_samples
 from trialwise.design.plan import Plan, make_plan
-from trialwise.design.subset import Subset, matches, subset
+from trialwise.design.subset import Part, Subset, matches, subset
 from trialwise.errors import PlanError
 from trialwise.execution.allowance import Allowance, Budget, Budgeted
 from trialwise.execution.create import begin, factors_of, refuse_foreign, resume
@@ -79,7 +79,7 @@ def run_session(
     directory: ExperimentDirectory,
     stopping: StoppingRule,
     observers: Sequence[Observer],
-    only: Sequence[str],
+    only: Sequence[str | Part],
     *,
     extend: bool,
     again: bool,
@@ -148,7 +148,7 @@ def _open_ledger(
     plan: Plan | None,
     directory: ExperimentDirectory,
     kind: TrialKind,
-    only: Sequence[str],
+    only: Sequence[str | Part],
     *,
     extend: bool,
     reread: bool,
@@ -212,7 +212,10 @@ def unsuccessful(experiment: Experiment, ledger: Ledger) -> list[TrialRow]:
 
 
 def _check(
-    kind: TrialKind, experiment: Experiment, factors: Sequence[Mapping[str, Level]], only: Sequence[str]
+    kind: TrialKind,
+    experiment: Experiment,
+    factors: Sequence[Mapping[str, Level]],
+    only: Sequence[str | Part],
 ) -> None:
     """Check that what is requested can run; raise PlanError if not. Workers are checked when they are reached."""
     wanted = subset(only, factors)

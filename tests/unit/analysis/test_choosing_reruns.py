@@ -12,7 +12,7 @@ from trialwise.design.plan import make_plan
 from trialwise.errors import PlanError
 from trialwise.experiment.claims import Amount, SmallRun, StatedClaim, StatedRanking, StatedRatio
 from trialwise.experiment.reading import parse_experiment
-from trialwise.study.artifact.choosing import Candidate, joined, size_of, smallest, words_of
+from trialwise.study.artifact.choosing import Candidate, inside, joined, size_of, smallest
 from trialwise.study.artifact.rerun_folder import rerun_text
 
 RATIO = StatedRatio(of={"scheme": "a"}, to={"scheme": "b"}, at_least=Amount(1.2))
@@ -47,7 +47,8 @@ def test_a_claim_says_what_its_smallest_run_is():
     each = candidate("C1", 1, ranking=ranking, small=SmallRun(where={"scheme": ["a", "b"]}, rounds=5))
     (plan,) = smallest([each], budget=60)
     assert (plan.rounds, set(plan.treatments)) == (5, {"scheme=a", "scheme=b"})
-    assert set(each.hull()["scheme"]) == {"a", "b", "c"}
+    (part,) = each.only()
+    assert set(part["scheme"]) == {"a", "b", "c"}
 
 
 def test_minutes_of_the_smallest_run_give_its_rounds_or_how_long_it_is_expected_to_take():
@@ -66,9 +67,19 @@ def test_minutes_of_the_smallest_run_give_its_rounds_or_how_long_it_is_expected_
     assert smallest([none], budget=120)[0].rounds == 7
 
 
-def test_levels_are_those_of_run_only_and_one_with_a_comma_leaves_its_factor_open():
-    only = joined([{"n": (1,), "cc": ("bbr",)}, {"n": (2, 1), "cc": ("cubic",)}, {"odd": ("a,b",)}])
-    assert words_of(only) == ["n=1,2", "cc=bbr,cubic"]
+def test_treatments_that_no_claim_names_do_not_run():
+    """Five of the nine that have the levels of the claims."""
+    grid = {f"n={n} cc={cc}": {"n": n, "cc": cc} for n in (1, 2, 3) for cc in ("a", "b", "c,d")}
+    claimed = ["n=1 cc=a", "n=2 cc=a", "n=3 cc=a", "n=2 cc=b", "n=2 cc=c,d"]
+    parts = [{name: (level,) for name, level in grid[each].items()} for each in claimed]
+    only = joined([parts[:2], parts[2:]])
+    assert [name for name, levels in grid.items() if inside(levels, only)] == sorted(claimed)
+    assert len(only) < len(claimed)
+
+
+def test_treatments_with_all_their_levels_are_one_part():
+    parts = [{"n": (n,), "cc": (cc,)} for n in range(40) for cc in ("a", "b", "c")]
+    assert joined([parts]) == [{"n": tuple(range(40)), "cc": ("a", "b", "c")}]
 
 
 @pytest.mark.parametrize(

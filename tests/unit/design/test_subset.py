@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from trialwise.design.subset import matches, subset
 from trialwise.errors import PlanError
+from trialwise.store.ledger import Ledger
+from trialwise.store.records import TrialRow
 
 FACTORS = [{"scheme": name, "rate": rate} for name in ("cubic", "bbr", "reno") for rate in (1, 2.5, "true")]
 
@@ -18,6 +22,31 @@ FACTORS = [{"scheme": name, "rate": rate} for name in ("cubic", "bbr", "reno") f
 def test_levels_of_a_factor_are_alternatives_and_factors_restrict_each_other(texts, count):
     wanted = subset(texts, FACTORS)
     assert sum(matches(row, wanted) for row in FACTORS) == count
+
+
+def test_parts_are_alternatives():
+    parts = [{"scheme": ["cubic"], "rate": [1, 2.5]}, {"scheme": ["bbr"], "rate": ["true"]}]
+    wanted = subset(parts, FACTORS)
+    assert [tuple(row.values()) for row in FACTORS if matches(row, wanted)] == [
+        ("cubic", 1),
+        ("cubic", 2.5),
+        ("bbr", "true"),
+    ]
+    with pytest.raises(PlanError, match="no trial has the levels"):
+        subset([{"scheme": ["vegas"]}], FACTORS)
+
+
+def test_a_ledger_counts_the_trials_of_the_parts(tmp_path):
+    trials = [
+        TrialRow(at, 1, "planned", "-", factors, 1, 1, at, "random", 1, warmup=False, planned_start=None)
+        for at, factors in enumerate(FACTORS, start=1)
+    ]
+    with contextlib.closing(Ledger.create(tmp_path / "l.sqlite", {}, trials)) as ledger:
+        parts = [{"scheme": ["cubic"], "rate": [2.5]}, {"scheme": ["bbr"], "rate": ["true"]}]
+        assert ledger.count(["planned"], parts) == 2
+        assert ledger.count(["planned"], [{}]) == ledger.count(["planned"]) == 9
+        assert ledger.next_planned(parts[1:]).factors == {"scheme": "bbr", "rate": "true"}
+        assert ledger.ended(parts) == 0
 
 
 @pytest.mark.parametrize(

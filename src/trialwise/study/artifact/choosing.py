@@ -51,16 +51,15 @@ class Candidate:
         """The treatments that it is about."""
         return claimed_treatments(self.original, self.claim)
 
-    def hull(self, *, small: bool = False) -> dict[str, tuple[Level, ...]]:
-        """Return the levels of each factor that its treatments have; with `small`, those of the smallest run."""
-        found = hull_of([self.original.treatments[name] for name in self.names])
+    def only(self, *, small: bool = False) -> Only:
+        """Return its treatments as parts of the plan; with `small`, those of the smallest run."""
+        found = [self.original.treatments[name] for name in self.names]
         where = self.claim.small.where if small and self.claim.small is not None else {}
         for factor, levels in where.items():
             wanted = {level_text(level) for level in levels}
-            kept = tuple(level for level in found.get(factor, ()) if level_text(level) in wanted)
-            if kept:
-                found[factor] = kept
-        return found
+            kept = [each for each in found if factor in each and level_text(each[factor]) in wanted]
+            found = kept or found
+        return joined([[{name: (level,) for name, level in each.items()} for each in found]])
 
     @property
     def fewest(self) -> int:
@@ -70,7 +69,7 @@ class Candidate:
             return min((small and small.rounds) or _FEWEST, self.rounds_there)
         if small is None or (small.rounds is None and small.minutes is None):
             return KICK_ROUNDS
-        a_round = seconds_of(self.original, self.hull(small=True))
+        a_round = seconds_of(self.original, self.only(small=True))
         if small.rounds is not None or small.minutes is None or not a_round:
             return small.rounds or KICK_ROUNDS
         return max(_FEWEST, min(int(60 * small.minutes / a_round), _MOST))
@@ -88,42 +87,48 @@ class Candidate:
         """Seconds of its smallest re-run by the authors' trials, or the minutes that they state if these are more."""
         small = self.claim.small
         stated = 0.0 if small is None or small.minutes is None else 60 * small.minutes
-        return max(stated, seconds_of(self.original, self.hull(small=True)) * self.fewest)
+        return max(stated, seconds_of(self.original, self.only(small=True)) * self.fewest)
 
 
-Only = Mapping[str, tuple[Level, ...]]
+Part = Mapping[str, tuple[Level, ...]]
+Only = Sequence[Part]
+"""Parts of a plan, each with levels of factors: what has these of one part belongs to it."""
 
 
-def hull_of(treatments: Iterable[Mapping[str, Level]]) -> dict[str, tuple[Level, ...]]:
-    """Return the levels of each factor in some treatments, each once."""
-    found: dict[str, dict[str, Level]] = {}
-    for levels in treatments:
-        for factor, level in levels.items():
-            found.setdefault(factor, {})[level_text(level)] = level
-    return {factor: tuple(levels.values()) for factor, levels in found.items()}
+def joined(several: Iterable[Only]) -> list[Part]:
+    """Return all parts, as few as hold the same: those that differ in the levels of one factor become one."""
+    parts = [part for only in several for part in only]
+    for factor in dict.fromkeys(name for part in parts for name in part):
+        groups: dict[object, list[Part]] = {}
+        for part in parts:
+            rest = tuple((name, _texts(levels)) for name, levels in sorted(part.items()) if name != factor)
+            groups.setdefault((factor in part, rest), []).append(part)
+        parts = [
+            {**group[0], factor: _each_once(part[factor] for part in group)}
+            if factor in group[0]
+            else group[0]
+            for group in groups.values()
+        ]
+    return parts
 
 
-def joined(hulls: Iterable[Only]) -> dict[str, tuple[Level, ...]]:
-    """Return the smallest set of levels that holds several."""
-    return hull_of({factor: level} for hull in hulls for factor, levels in hull.items() for level in levels)
+def _each_once(several: Iterable[tuple[Level, ...]]) -> tuple[Level, ...]:
+    return tuple({level_text(level): level for levels in several for level in levels}.values())
+
+
+def _texts(levels: tuple[Level, ...]) -> frozenset[str]:
+    return frozenset(map(level_text, levels))
 
 
 def inside(levels: Mapping[str, Level], only: Only) -> bool:
-    """Return True if a treatment with these levels is among those with the levels of `only`."""
-    return all(
-        factor not in levels or level_text(levels[factor]) in {level_text(level) for level in wanted}
-        for factor, wanted in only.items()
+    """Return True if a treatment with these levels belongs to one of the parts."""
+    return any(
+        all(
+            factor not in levels or level_text(levels[factor]) in _texts(wanted)
+            for factor, wanted in part.items()
+        )
+        for part in only
     )
-
-
-def words_of(only: Only) -> list[str]:
-    """Return the levels as `trialwise run --only` takes them; a factor whose levels hold commas is left open."""
-    texts = {factor: [level_text(level) for level in levels] for factor, levels in only.items()}
-    return [
-        f"{factor}={','.join(levels)}"
-        for factor, levels in texts.items()
-        if not any("," in level for level in levels)
-    ]
 
 
 # Which claims
@@ -227,7 +232,7 @@ def seconds_of(trials: TrialSet, only: Only) -> float:
 
 
 def inside_of(trials: TrialSet, only: Only) -> list[str]:
-    """Return the treatments with the levels of `only`."""
+    """Return the treatments in the parts `only`."""
     return [name for name, levels in trials.treatments.items() if inside(levels, only)]
 
 
@@ -270,7 +275,7 @@ def smallest(runs: Sequence[Candidate], budget: float) -> list[PlannedRerun]:
     if found or not costs:
         return found
     first = costs[0]
-    only = first.hull(small=True)
+    only = first.only(small=True)
     a_round = first.kick_seconds / first.fewest
     rounds = int(budget // a_round)
     if rounds < _FEWEST:
@@ -284,7 +289,7 @@ def smallest(runs: Sequence[Candidate], budget: float) -> list[PlannedRerun]:
 
 def _with(found: Sequence[PlannedRerun], each: Candidate) -> list[PlannedRerun]:
     """Return the plans with one more claim."""
-    only, rounds, claims = each.hull(small=True), each.fewest, [each.claim.id]
+    only, rounds, claims = each.only(small=True), each.fewest, [each.claim.id]
     rest: list[PlannedRerun] = []
     for part in found:
         if part.folder == each.place:

@@ -56,7 +56,9 @@ class Measured:
         number = sum(map(len, here.values()))
         there = sum(
             len(times)
-            * seconds_of(original, {name: (level,) for name, level in original.treatments[treatment].items()})
+            * seconds_of(
+                original, [{name: (level,) for name, level in original.treatments[treatment].items()}]
+            )
             for treatment, times in here.items()
             if treatment in original.treatments
         )
@@ -121,8 +123,8 @@ def judge_again(
             found, same_kind = differences_of(f"{packed}/{own[0].folder}", str(folder.directory(name)), told)
         differing |= {one.name: one for one in found}
         for each in own:
-            only = each.hull()
-            rounds[each.claim.id] = measured.complete(each.hull(small=True))
+            only = each.only()
+            rounds[each.claim.id] = measured.complete(each.only(small=True))
             times[each.claim.id] = seconds_of(each.original, only) * (measured.pace(each.original) or 1.0)
             looks = [look for look in folder.record.looks if look.claim == each.claim.id]
             result = _judged(judged, each, again, looks, measured, same_kind=same_kind)

@@ -89,7 +89,7 @@ def _prospect(
         why = not_run[cost.result.id]
         return replace(found, why=f"{why.word}: {why.why}")
     pace = paces[each.claim.id]
-    whole = planned([each], each.hull(), rounds_of(each, judged), 0, pace)
+    whole = planned([each], each.only(), rounds_of(each, judged), 0, pace)
     problem = problems[each.place]
     return replace(
         found,

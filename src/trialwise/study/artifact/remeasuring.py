@@ -29,7 +29,6 @@ from trialwise.study.artifact.choosing import (
     planned,
     rounds_of,
     smallest,
-    words_of,
 )
 from trialwise.study.artifact.judging_again import judge_again, measured_in
 from trialwise.study.artifact.prospects import problem_here, with_prospects
@@ -259,7 +258,7 @@ class _Remeasuring:
         return self._to(group, rounds)
 
     def _to(self, group: Sequence[Candidate], rounds: int) -> PlannedRerun:
-        only = joined(each.hull() for each in group)
+        only = joined(each.only() for each in group)
         first = planned(group, only, rounds, 0)
         return self._from_here(group, first)
 
@@ -307,7 +306,7 @@ class _Remeasuring:
                 ExperimentDirectory(self._folder.directory(plan.folder)),
                 clock,
                 [clock, *self._observers(experiment)],
-                words_of(plan.only),
+                plan.only,
                 extend=True,
                 again=False,
             )
@@ -320,7 +319,7 @@ class _Remeasuring:
         """Judge claims where a look is due: at a planned number of rounds, or where the run was stopped."""
         measured = measured_in(self._folder, group[0].place)
         for each in group:
-            rounds = measured.complete(each.hull(small=self._options.kick))
+            rounds = measured.complete(each.only(small=self._options.kick))
             wanted = self._folder.record.planned.get(each.claim.id) or PLANNED_LATER
             is_due = self._options.kick or self._is_over or rounds >= (self._next_stage(each) or 0)
             share = next_share(self._taken(each), rounds, wanted) if rounds and is_due else 0.0
