@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -114,14 +115,18 @@ class _Worked:
         if numbers.units:
             return None if numbers.bare else _in_units(table, name, texts, words)
         known = len(texts) - int(numbers.missing.sum())
-        wrong = int(numbers.wrong.sum())
-        if not known or wrong * 2 >= known:
+        infinite = numbers.values.is_infinite().fill_null(value=False)
+        wrong = numbers.wrong & ~infinite
+        if not known or int(wrong.sum()) * 2 >= known:
             return None
-        if wrong:
-            place = int(numbers.wrong.arg_max() or 0)
+        if wrong.any():
+            place = int(wrong.arg_max() or 0)
             raise AnalysisError(
                 f"{table.at(place)}: {str(texts[place])[:40]!r} in column {name!r} is not a number"
             )
+        if infinite.any():  # as 1e400, or inf in Parquet
+            numbers = replace(numbers, values=numbers.values.set(infinite, None))
+            self.infinite += int(infinite.sum())
         if numbers.decimal == ",":
             self.decimals.append(metric)
         if _is_running(table, name, numbers.values):

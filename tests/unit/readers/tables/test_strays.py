@@ -52,8 +52,11 @@ def test_a_header_that_stands_again_is_left_out_and_said(tmp_path):
     assert numbers_of(table, "rate").values.to_list() == [1.5, 2.5, 3.5, 4.5]
 
 
-def test_infinite_values_are_missing_and_counted():
-    reading = looked_at("scheme,rate\na,1.5\na,inf\na,2.5\nb,-Infinity\nb,3.5\nb,4.5\n")
+@pytest.mark.parametrize("words", [("inf", "-Infinity"), ("1e400", "-9E999"), ("1" * 310, "inf")])
+def test_infinite_values_are_missing_and_counted(words):
+    """Doubles end at 1.8e308 (IEEE 754): a larger number is infinite."""
+    one, other = words
+    reading = looked_at(f"scheme,rate\na,1.5\na,{one}\na,2.5\nb,{other}\nb,3.5\nb,4.5\n")
     assert [row.value for row in reading.rows] == [1.5, None, 2.5, None, 3.5, 4.5]
     assert "2 values are no finite numbers and count as missing" in [note.text for note in reading.notes]
     assert "missing_values" not in {note.code for note in reading.notes}
