@@ -197,6 +197,7 @@ MADE = {
     "irtt-text": "irtt/client.txt",
     "iperf2-csv": "iperf2/udp_client.csv",
     "hyperfine-json": "hyperfine/runs.json",
+    "pytest-benchmark-csv": "pytest-benchmark/compared.csv",
 }
 SHORT: dict[str, bytes] = {
     "hyperfine-csv": b"command,mean,stddev,median,user,system,min,max,parameter_n\na,0.5,0.1,0.5,0.1,0.1,0.4,0.6,1\nb,0.7,,0.7,0.1,0.1,0.6,0.8,2\n",
@@ -362,7 +363,9 @@ TOGETHER = {
         *("k6-json-lines", "vegeta-json-lines", "iperf3-json-stream", "go-bench-json", "perf-stat-json"),
     ),
     "summaries": ("customSmallerIsBetter", "github-action-benchmark", "bencher-metric-format"),
-    "tables of benchmarks": ("hyperfine-csv", "google-benchmark-csv", "jmh-csv", "ordersage-csv"),
+    "tables of benchmarks": (
+        *("hyperfine-csv", "google-benchmark-csv", "jmh-csv", "ordersage-csv", "pytest-benchmark-csv"),
+    ),
     "tables of load": (
         *("k6-csv", "vegeta-csv", "oha-csv", "hey-csv", "ab-tsv", "ab-percentiles", "iperf2-csv"),
         *("perf-stat-csv", "fio-terse"),

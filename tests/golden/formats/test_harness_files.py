@@ -35,6 +35,43 @@ def test_rounds_are_samples_of_one_process():
     assert {note.code for note in reading.notes} >= {"failed_not_marked", "one_unit", "within_process"}
 
 
+def test_the_table_that_pytest_benchmark_computed_has_the_means_of_its_files():
+    """It was made of one file, and of a copy of it."""
+    written = json.loads((DATA / "pytest-benchmark/suite.json").read_text())["benchmarks"]
+    found = read("pytest-benchmark/compared.csv")
+    for each in written:
+        levels = {"benchmark": each["name"].partition("[")[0]}
+        levels |= {name: str(level) for name, level in (each["params"] or {}).items()}
+        own = [row for row in found.rows if row.treatment == levels]
+        assert [row.value for row in own] == pytest.approx([each["stats"]["mean"]] * 2)
+        assert {(row.metric, row.unit, row.better, row.status) for row in own} == {
+            ("time", "s", "lower", "aggregated")
+        }
+        for row in own:
+            assert row.summary is not None
+            assert row.summary.n == each["stats"]["rounds"]
+            assert row.summary.deviation == pytest.approx(each["stats"]["stddev"])
+    assert len(found.rows) == 2 * len(written)
+    assert {note.code for note in found.notes} >= {"aggregated_only", "failed_not_marked"}
+
+
+@pytest.mark.parametrize(
+    ("header", "known"),
+    [
+        ("name,min,max,mean,stddev,median,iqr,outliers,ops,rounds,iterations", True),
+        ("name,param:n,median", True),
+        ("name,mean,rounds,iterations", True),
+        ("name,mean,stddev", False),
+        ("name,mean,rounds,iterations,host", False),
+        ("name,rounds,iterations", False),
+    ],
+)
+def test_a_table_with_other_columns_is_not_one_of_pytest_benchmark(header, known):
+    line = "test_a.py::test_b," + ",".join("1" for _ in header.split(",")[1:])
+    reader = recognised(Content(Path("x.csv"), f"{header}\n{line}\n".encode()))
+    assert (reader is not None and reader.name == "pytest-benchmark-csv") == known
+
+
 def test_junit_tells_what_failed_and_what_was_skipped():
     rows = {row.treatment["test"].partition("::")[2]: row for row in read("junit/suite.xml").rows}
     assert [rows[name].status for name in ("test_sum[10]", "test_bad", "test_skipped")] == [

@@ -1,14 +1,16 @@
-"""pytest-benchmark's JSON: rounds of one process, in seconds per call.
+"""pytest-benchmark's JSON: rounds of one process, in seconds per call; and the table of its `compare --csv`.
 
 A test that failed after it was measured is written like the others.
 """
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from math import isfinite, nan
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -138,6 +140,73 @@ def _add(found: Found, name: str, each: Benchmark, where: str, host: str, writte
     found.add(treatment, "time", mean, "s", "lower", levels=levels, end=written, samples=inside, where=where)
 
 
+_STATISTICS = ("min", "max", "mean", "stddev", "median", "iqr", "outliers", "ops", "rounds", "iterations")
+"""Columns of the table, in the order in which they are written unless another is asked for."""
+_TIMES = ("mean", "median", "min")
+_COUNTS = {"rounds", "iterations"}
+_PARAMETER = "param:"
+
+
+def _columns(content: Content) -> list[str]:
+    return content.head.split("\n", 1)[0].rstrip("\r").split(",")
+
+
+def _is_csv(content: Content) -> bool:
+    if content.is_binary:
+        return False
+    first, *others = _columns(content)
+    statistics = [name for name in others if not name.startswith(_PARAMETER)]
+    return (
+        first == "name"
+        and set(statistics) <= set(_STATISTICS)
+        and bool(set(_TIMES) & set(statistics))
+        and (len(statistics) < len(others) or set(statistics) >= _COUNTS)
+    )
+
+
+def _read_csv(content: Content, found: Found) -> None:
+    """Read the table of `compare`: a row for each benchmark of each file, whose name it does not tell."""
+    seen = Counter[str]()
+    for line, row in enumerate(csv.DictReader(content.lines), 2):
+        name = row["name"] or ""
+        levels = {
+            key.removeprefix(_PARAMETER): level
+            for key, level in row.items()
+            if key and key.startswith(_PARAMETER) and level
+        }
+        seen[name] += 1
+        told = {key: _number(found, line, row[key]) for key in (*_TIMES, "stddev", "rounds") if key in row}
+        which = next(key for key in _TIMES if key in told)
+        rounds = told.get("rounds")
+        found.add(
+            {"benchmark": _split(name.rpartition("::")[2])[0], **levels},
+            "time" if which == "mean" else f"time_{which}",
+            told[which],
+            "s",
+            "lower",
+            levels={"file": seen[name]},
+            status="aggregated",
+            summary=Summary(n=None if rounds is None else int(rounds), deviation=told.get("stddev")),
+            where=f"line {line}",
+        )
+    found.note("failed_not_marked")
+    found.remark(
+        "the files below .benchmarks from which the table was made are read, too, and have the processes"
+    )
+    if max(seen.values(), default=0) > 1:
+        found.remark("rows of the same benchmark are of several files, whose names the table does not tell")
+
+
+def _number(found: Found, line: int, cell: str | None) -> float | None:
+    try:
+        number = float(cell) if cell else None
+    except ValueError:
+        number = nan
+    if number is not None and not isfinite(number):
+        raise found.wrong(f"line {line}: {str(cell)[:40]!r} is no number")
+    return number
+
+
 def _moment(told: str) -> float | None:
     """Return Unix seconds of the time at which the file was written."""
     try:
@@ -157,5 +226,15 @@ READERS = (
         fits=_fits,
         read=_read,
         runs=documents_apart,
+    ),
+    Reader(
+        name="pytest-benchmark-csv",
+        tool="pytest-benchmark",
+        how="`pytest-benchmark compare --csv FILE`",
+        replicated="process",
+        unit=NO_UNIT,
+        subjects=("benchmark",),
+        fits=_is_csv,
+        read=_read_csv,
     ),
 )
