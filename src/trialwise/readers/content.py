@@ -79,14 +79,26 @@ class Content:
         """True if it is text of lines whose last one has no end: programs write one, so the file may have been cut there."""
         if self.is_binary or self.parts or self.root or opens_json(self.head.lstrip()):
             return False
-        return bool(self.data) and not self.data.endswith((b"\n", b"\n\0"))
+        return bool(self.data) and not self.data.endswith((b"\n", b"\n\0")) and not self._ends_in_return
+
+    @property
+    def lined(self) -> bytes:
+        """The data, with line feeds where lines end with carriage returns alone; that of UTF-16 as it is."""
+        if b"\n" in self.data or self.is_binary or self.data.startswith(WIDE_MARKS):
+            return self.data
+        return self.data.replace(b"\r", b"\n")
+
+    @cached_property
+    def _ends_in_return(self) -> bool:
+        """True if lines end with a carriage return alone, and the last one does."""
+        return self.data.endswith((b"\r", b"\r\0")) and b"\n" not in self.data
 
     @cached_property
     def documents(self) -> Documents:
         """The JSON documents, also after text or one a line; none if there is no JSON."""
         if self.is_binary:
             return Documents(())
-        return documents_of(self.data, lambda: self.text)
+        return documents_of(self.lined, lambda: self.text)
 
     def holding(self, *documents: object) -> Content:
         """Return a content that holds some of the JSON documents alone."""
@@ -209,5 +221,9 @@ def _decoded(data: bytes, *, is_whole: bool) -> str:
 
 
 def _lines_ended(text: str) -> str:
-    text = text.replace("\r\n", "\n") if "\r\n" in text else text
+    """Return text whose lines end with a line feed, without the marks of files that were joined."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+        text = text if "\n" in text else text.replace("\r", "\n")
+    text = text.replace("\n\ufeff", "\n") if "\n\ufeff" in text else text
     return text.lstrip("\n") if text.startswith("\n") else text

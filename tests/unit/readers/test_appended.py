@@ -165,3 +165,25 @@ def test_files_with_one_result_are_as_before():
 def test_what_the_program_printed_before_the_counters_of_perf():
     text = (DATA / "perf-stat/appended.csv").read_text().split("# started on")[1].partition("\n")[2]
     assert values(reading("sh: Killed\n" + text), "task-clock") == values(reading(text), "task-clock")
+
+
+HEADER = "run_uuid,hostname,run_num,test_command,order_number,order_type,completion_status,result\n"
+
+
+@pytest.mark.parametrize(
+    ("header", "rows"),
+    [
+        (HEADER, ["u,n1,1,a,1,fixed,Success,5\n", "u,n2,1,a,1,fixed,Success,6\n"]),
+        ("," + HEADER, ["0,u,n1,1,a,1,fixed,Success,5\n", "0,u,n2,1,a,1,fixed,Success,6\n"]),
+        ("name,mean,rounds,iterations\n", ["a.py::b,5,9,1\n", "a.py::b,6,9,1\n"]),
+        ("command,mean,stddev,median,user,system,min,max\n", ["a,5,0,0,0,0,0,0\n", "a,6,0,0,0,0,0,0\n"]),
+    ],
+)
+def test_the_header_of_a_table_that_was_joined_to_another_is_no_row(header, rows):
+    found = reading(header + rows[0] + header + rows[1])
+    assert [row.value for row in found.rows] == [5, 6]
+    assert not [row for row in found.rows if row.status == "failed"]
+    assert len({row.levels.get("file") for row in found.rows}) == 2
+    again = reading(2 * (header + rows[0]))
+    assert [row.value for row in again.rows] == [5]
+    assert "counts once" in remarks(again)

@@ -1,4 +1,4 @@
-"""A file says the same in UTF-16, which PowerShell writes, with line ends of Windows, and after empty lines."""
+"""A file says the same in UTF-16, which PowerShell writes, with line ends of Windows and old Macs, and after empty lines."""
 
 from pathlib import Path
 
@@ -29,6 +29,7 @@ def test_a_file_says_the_same_in_each_encoding(path):
     text = path.read_text()
     known = read(path, text.encode())
     assert read(path, text.replace("\n", "\r\n").encode("utf-16")) == known
+    assert read(path, text.replace("\n", "\r").encode()) == known
     assert read(path, b"\r\n\n" + text.encode()) == known
     assert read(path, text.encode() + b"\n\n") == known
 
@@ -40,6 +41,26 @@ def test_a_table_in_utf_16_loses_its_cut_line_as_in_utf_8(encoding):
     assert read(Path("t.csv"), data if encoding == "utf-16" else b"\xfe\xff" + data) == known
     assert [row[2] for row in known[1]] == [9.25, 9.75, 9.5, 9.5]
     assert "partial" in known[2]
+
+
+def test_a_table_with_the_line_ends_of_old_macs_loses_its_cut_line_too():
+    known = read(Path("t.csv"), TABLE.encode())
+    assert read(Path("t.csv"), TABLE.replace("\n", "\r").encode()) == known
+    assert "partial" in known[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("scheme,rate (Mbit/s)\ncubic,9.25\nbbr,9.75\n", [9.25e6, 9.75e6, 9.25e6, 9.75e6]),
+        ("goos: linux\nBenchmarkA-2\t10\t5 ns/op\nok\n", [5, 5]),
+    ],
+)
+def test_marks_within_files_that_were_joined_belong_to_no_name(text, values):
+    """Each of the two had the mark of UTF-8 at its beginning."""
+    _, rows, _ = read(Path("t"), 2 * text.encode("utf-8-sig"))
+    assert [value * {"Mbit/s": 1e6}.get(unit, 1) for _, _, value, unit, _ in rows] == pytest.approx(values)
+    assert not any("\ufeff" in name for row in rows for name in row[0])
 
 
 @pytest.mark.parametrize("cut", ["2", "2026-11-25T03:0", "2026-11-25T03:00:00"])

@@ -143,7 +143,7 @@ _SCHEMA = {
 
 def _points_apart(content: Content) -> Sequence[Content]:
     """Divide the lines where a metric is declared again: there the next run begins."""
-    data, begins = content.data, [0]
+    data, begins = content.lined, [0]
     declared: set[bytes] = set()
     place = data.find(_DECLARED)
     while place >= 0:

@@ -7,16 +7,20 @@ write several numbers, in one cell or, in a file that was cleaned, in as many ro
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from trialwise.readers.appended import apart_at
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader
 
 _COMMANDS = ("test_command", "exp_command")
 _NEEDED = {"run_uuid", "run_num", "order_number", "order_type", "completion_status", "result"}
 _POSITION = ("run_uuid", "hostname", "order_type", "run_num", "order_number")
+_HEADER = re.compile(r"^[^\n]{0,100}\brun_uuid\b[^\n]{0,400}\bcompletion_status\b", re.MULTILINE)
+"""How a file begins, and one that was joined to it."""
 _UNKNOWN = "unknown"
 
 
@@ -124,5 +128,6 @@ READERS = (
         fits=_fits,
         read=_read,
         is_table=True,
+        runs=apart_at(_HEADER),
     ),
 )

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from trialwise.readers.appended import documents_apart
+from trialwise.readers.appended import apart_at, documents_apart
 from trialwise.readers.content import Content
 from trialwise.readers.declared import NO_UNIT, Found, Reader, entries_have
 from trialwise.readers.forms import valid
@@ -184,7 +184,7 @@ def _read_csv(content: Content, found: Found) -> None:
             told[which],
             "s",
             "lower",
-            levels={"file": seen[name]},
+            levels={"process": seen[name]},
             status="aggregated",
             summary=Summary(n=None if rounds is None else int(rounds), deviation=told.get("stddev")),
             where=f"line {line}",
@@ -236,5 +236,8 @@ READERS = (
         subjects=("benchmark",),
         fits=_is_csv,
         read=_read_csv,
+        runs=apart_at(
+            re.compile(rf"^name,(?:{_PARAMETER}|(?:{'|'.join(_STATISTICS)})[,\r\n])", re.MULTILINE)
+        ),
     ),
 )

@@ -45,8 +45,10 @@ def _headless(content: Content) -> AnalysisError:
 
 
 def _narrow(content: Content) -> bytes:
-    """Return the bytes of a table, those of UTF-16 as UTF-8: its line ends are looked for."""
-    return content.text.encode(errors="replace") if content.data.startswith(WIDE_MARKS) else content.data
+    """Return the bytes of a table in which line ends are looked for: those of UTF-16 as UTF-8."""
+    if content.data.startswith(WIDE_MARKS):
+        return content.text.encode(errors="replace")
+    return content.lined
 
 
 class _Worked:

@@ -115,6 +115,8 @@ def _decoded(path: Path, content: bytes, encoding: str | None) -> bytes:
     data = data.removeprefix(b"\xef\xbb\xbf")
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if b"\n\xef\xbb\xbf" in data:  # files that were joined
+        data = data.replace(b"\n\xef\xbb\xbf", b"\n")
     is_ended = data.endswith(b"\n") and not data.endswith(b"\n\n")
     return data if is_ended else data.rstrip(b"\n") + b"\n"
 
