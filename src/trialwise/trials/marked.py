@@ -19,10 +19,17 @@ MARKER = "TRIALWISE_TRIAL"
 """Environment variable that every process of a trial carries, so that orphans of a killed runner can be found."""
 GRACE_SECONDS = 2.0
 """Seconds between SIGTERM and SIGKILL."""
+LOST_SUPERVISOR = "lost its supervisor, which was killed before it could report"
+"""What became of a program if nothing is known of its run."""
 _PAUSE = 0.002
 _MAX_EXEC = 0.2
 _LEAST_READS = 100
 """A process whose file system answers later than after so many seconds and reads is not found."""
+
+
+def not_run(problem: str) -> str:
+    """Say of a program why there is no report of its run: it never started, unless it lost its supervisor."""
+    return problem if problem == LOST_SUPERVISOR else f"cannot be started: {problem}"
 
 
 def marker_beside(marker: str) -> str:

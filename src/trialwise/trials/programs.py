@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Self
 
 from trialwise._linux import CommandResult, run_command
-from trialwise.trials.marked import GRACE_SECONDS
-from trialwise.trials.starting import ERROR_LIMIT, ending
+from trialwise.trials.marked import GRACE_SECONDS, not_run
+from trialwise.trials.starting import ERROR_LIMIT, ending, problem_of
 
 _OUTPUT_LIMIT = 1024 * 1024
 Word = str | bytes
@@ -112,7 +112,7 @@ class Program:
             self.notes = run.followed
             self.end = _end(run)
         except (OSError, ValueError) as error:
-            self.end = ProgramEnd(asked=False, exit_code=None, said=f"cannot be started: {error}")
+            self.end = ProgramEnd(asked=False, exit_code=None, said=not_run(problem_of(error)))
         finally:
             self._on_end()
 

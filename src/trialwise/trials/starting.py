@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -12,7 +13,7 @@ from typing import Protocol
 from trialwise._linux import CommandResult, run_command
 from trialwise.errors import TrialError
 from trialwise.trials.beside import Beside
-from trialwise.trials.marked import GRACE_SECONDS
+from trialwise.trials.marked import GRACE_SECONDS, LOST_SUPERVISOR, not_run
 
 ERROR_LIMIT = 1024 * 1024
 """Bytes of standard error kept."""
@@ -97,10 +98,8 @@ def start(
             follow=follow,
             cancel_fd=cancel,
         )
-    except OSError as error:
-        raise TrialError(f"{words[0]!r} cannot be started: {error.strerror}") from error
-    except ValueError as error:
-        raise TrialError(f"{words[0]!r} cannot be started: {error}") from error
+    except (OSError, ValueError) as error:
+        raise TrialError(f"{words[0]!r} {not_run(problem_of(error))}") from error
 
 
 def start_beside(
@@ -130,10 +129,15 @@ def start_beside(
         )
     try:
         return Beside(words, environment, os.fspath(directory), timeout).run(cancel)
-    except OSError as error:
-        raise TrialError(f"{words[0]!r} cannot be started: {error.strerror}") from error
-    except ValueError as error:
-        raise TrialError(f"{words[0]!r} cannot be started: {error}") from error
+    except (OSError, ValueError) as error:
+        raise TrialError(f"{words[0]!r} {not_run(problem_of(error))}") from error
+
+
+def problem_of(error: OSError | ValueError) -> str:
+    """Return why there is no report of a run, as the supervisor on a worker says it."""
+    if not isinstance(error, OSError):
+        return str(error)
+    return LOST_SUPERVISOR if error.errno == errno.ECHILD else str(error.strerror)
 
 
 def ending(run: Ended) -> str:

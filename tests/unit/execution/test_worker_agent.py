@@ -25,6 +25,7 @@ from trialwise.execution.workers.connection import Connection, DisconnectedError
 from trialwise.execution.workers.machine import FACTS, described_by, known_details
 from trialwise.execution.workers.ssh import agent_archive
 from trialwise.measurement.environment import capture
+from trialwise.trials.marked import not_run
 
 
 @pytest.fixture(params=["supervised", "unaided"])
@@ -196,6 +197,9 @@ def test_time_out_kill_and_output_limit(worker: Worker):
     assert (len(loud.body), loud.head["runs"]["command"]["stdout_total"]) == (1000, 3893)
     nothing = worker.run(connection, "3.1", "", command=["/no/such"])
     assert "No such file" in nothing.head["runs"]["command"]["problem"]
+    if worker.supervised:
+        alone = worker.run(connection, "4.1", "kill -9 $PPID").head["runs"]["command"]
+        assert not_run(alone["problem"]) == "lost its supervisor, which was killed before it could report"
 
 
 def test_memory_is_told_in_bytes_and_input_is_empty(worker: Worker):

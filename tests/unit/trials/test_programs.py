@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from trialwise._linux import run_command
+from trialwise.errors import TrialError
 from trialwise.execution.recording import LOG_PART
 from trialwise.experiment.placeholders import fill, names_in
 from trialwise.measurement.programs import program_files
 from trialwise.store.outputs import shortened
-from trialwise.trials.starting import ending, last_complaint
+from trialwise.trials.starting import ending, last_complaint, start
 
 
 @pytest.mark.parametrize(
@@ -93,3 +94,22 @@ def test_what_a_program_complains_of_is_not_where_it_points_to(words: list[str],
 )
 def test_the_last_complaint(errors: bytes, said: str):
     assert last_complaint(errors) == said
+
+
+def test_a_program_without_its_supervisor_was_started_all_the_same(tmp_path: Path):
+    """The parent of a program is its supervisor."""
+    reading, writing = os.pipe()
+    with pytest.raises(
+        TrialError, match=r"^'sh' lost its supervisor, which was killed before it could report$"
+    ):
+        start(
+            ["sh", "-c", "kill -9 $PPID"],
+            environment=dict(os.environ),
+            directory=tmp_path,
+            timeout=None,
+            cancel=reading,
+        )
+    with pytest.raises(TrialError, match=r"^'/no/such' cannot be started: "):
+        start(["/no/such"], environment={}, directory=tmp_path, timeout=None, cancel=reading)
+    os.close(reading)
+    os.close(writing)

@@ -56,7 +56,7 @@ from trialwise.trials.judging import (
     rule_for,
     with_seen,
 )
-from trialwise.trials.marked import MARKER
+from trialwise.trials.marked import MARKER, not_run
 from trialwise.trials.surroundings import secrets_of, with_told
 
 MAX_LOSSES = 5
@@ -285,7 +285,7 @@ class RemoteKind:
         try:
             run = run_of(report, "command")
         except TrialError as error:
-            raise TrialError(f"{words!r} cannot be started: {error.message}") from error
+            raise TrialError(f"{words!r} {not_run(error.message)}") from error
 
         def text(source: TextSource) -> Reported:
             if source.path is None:
@@ -316,6 +316,4 @@ def _beside(what: str, report: Report) -> Problem | None:
     if what not in report.runs:
         return None
     run = report.runs[what]
-    return (
-        ("failed", f"{what}: cannot be started: {run}") if isinstance(run, str) else problem_beside(what, run)
-    )
+    return ("failed", f"{what}: {not_run(run)}") if isinstance(run, str) else problem_beside(what, run)

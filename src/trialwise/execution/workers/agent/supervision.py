@@ -8,7 +8,7 @@ import struct
 
 from trialwise.execution.workers.agent.outputs import Outputs
 from trialwise.execution.workers.agent.runs import Run
-from trialwise.trials.marked import GRACE_SECONDS
+from trialwise.trials.marked import GRACE_SECONDS, LOST_SUPERVISOR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Supervised(Run):
         content = os.read(report, struct.calcsize(FORMAT))
         os.close(report)
         if len(content) != struct.calcsize(FORMAT):
-            return {"problem": "the supervisor of the program was killed before it could report"}
+            return {"problem": LOST_SUPERVISOR}
         return self.told(struct.unpack(FORMAT, content), self.take_notes())
 
     def start(self, sent: int) -> None:
