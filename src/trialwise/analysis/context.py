@@ -130,6 +130,15 @@ def session_facts(directory: ExperimentDirectory, ledger: Ledger) -> tuple[Sessi
     )
 
 
+def changes_text(events: Iterable[Event]) -> list[str]:
+    """Say what events say, once each: what changed for several workers at once names them together."""
+    told: dict[str, list[str]] = {}
+    for event in events:
+        what, worker = event.change
+        told.setdefault(f"{event.kind}: {what}", []).extend([worker] if worker is not None else [])
+    return [f"{text} (on {', '.join(dict.fromkeys(who))})" if who else text for text, who in told.items()]
+
+
 def _environment(folder: Path, name: str) -> Mapping[str, object]:
     try:
         found: object = json.loads(read_foreign(folder / name, _MAX_ENVIRONMENT, within=folder))

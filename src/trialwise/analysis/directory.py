@@ -8,7 +8,7 @@ from typing import cast
 from trialwise.analysis.beside import Surroundings, analysed_beside
 from trialwise.analysis.changes import changes_of, reread_notes
 from trialwise.analysis.conditions.timescales import analyse_metric
-from trialwise.analysis.context import log_tail, plan_summary, populations, session_facts
+from trialwise.analysis.context import changes_text, log_tail, plan_summary, populations, session_facts
 from trialwise.analysis.equal_trials import notes_of
 from trialwise.analysis.estimation.controls import Workloads
 from trialwise.analysis.estimation.estimates import is_estimated
@@ -192,7 +192,7 @@ def _beginnings(store: StoreObservations) -> Iterator[str]:
 
 
 def _notes(experiment: Experiment, store: StoreObservations, ledger: Ledger) -> tuple[str, ...]:
-    notes = [f"{event.kind}: {event.text}" for event in ledger.events() if event.is_caveat]
+    notes = changes_text(event for event in ledger.events() if event.is_caveat)
     if masked := sum(event.routine == MASKED_OUTPUTS for event in ledger.events()):
         notes.append(f"{MASKED_OUTPUTS}: {masked}, each an event of the ledger")
     if any(event.kind == PATH_CHANGED for event in ledger.events()):

@@ -13,7 +13,7 @@ import polars as pl
 from trialwise import statistics as st
 from trialwise.analysis.changes import reread_notes
 from trialwise.analysis.conditions.timescales import trial_metrics
-from trialwise.analysis.context import SessionFacts, session_facts
+from trialwise.analysis.context import SessionFacts, changes_text, session_facts
 from trialwise.analysis.environments import Facts, facts_of
 from trialwise.analysis.estimation.weighted import refuse_tilted
 from trialwise.analysis.missing_cells import missing_cells
@@ -295,8 +295,7 @@ def _mixed(rows: Iterable[TrialRow], compared: set[int], events: Iterable[Event]
     mixed = list(dict.fromkeys(name for (name, _), every in epochs.items() if len(every) > 1))
     if not mixed:
         return
-    # Each worker has an event of its own for what changed for all of them.
-    changes = list(dict.fromkeys(f"{event.kind}: {event.text}" for event in events if event.begins_series))
+    changes = changes_text(event for event in events if event.begins_series)
     more = len(changes) - _CHANGES_NAMED
     yield (
         f"{', '.join(mixed)}: trials before and after a change count together, so it is in the means and widens the intervals ("

@@ -28,7 +28,7 @@ from trialwise.measurement.known_files import KnownFiles
 from trialwise.measurement.tree import Tree
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import ENVIRONMENT_CHANGED, REMARK, Event, Session, TrialRow
+from trialwise.store.records import ENVIRONMENT_CHANGED, REMARK, Event, Session, TrialRow, on_worker
 from trialwise.trials.base import TrialKind, TrialOutcome
 from trialwise.trials.surroundings import passed_by
 
@@ -366,7 +366,9 @@ class SessionKeeper:
             )
             ledger.start_session(self.session)
         if change:
-            ledger.add_event(Event(time.time(), ENVIRONMENT_CHANGED, change))
+            worker = self._watch.worker
+            text = change if worker == LocalWatch.worker else on_worker(change, worker)
+            ledger.add_event(Event(time.time(), ENVIRONMENT_CHANGED, text))
         wait_a_tick()
         return change
 

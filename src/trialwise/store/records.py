@@ -149,6 +149,14 @@ _VERSION = "; version "
 ENVIRONMENT_CHANGED, PATH_CHANGED = "environment changed", "path changed"
 """Kinds of the events after which trials form another series."""
 
+_ON = " (on worker "
+
+
+def on_worker(change: str, worker: str) -> str:
+    """Return what an event says of a change on a worker."""
+    return f"{change}{_ON}{worker})"
+
+
 REMARK = "remark"
 """The kind of what is said of a trial, or of all."""
 MASKED_OUTPUTS = "outputs with masked secrets"
@@ -187,6 +195,12 @@ class Event:
         if self.kind == REMARK and self.text.endswith(MASKED):
             return MASKED_OUTPUTS
         return _ROUTINE.get(self.kind)
+
+    @property
+    def change(self) -> tuple[str, str | None]:
+        """What it says, and the worker that it is about, if it names one (`on_worker`)."""
+        what, mark, worker = self.text.removesuffix(")").rpartition(_ON)
+        return (what, worker) if mark and self.text.endswith(")") else (self.text, None)
 
     @property
     def begins_series(self) -> bool:
