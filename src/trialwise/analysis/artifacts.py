@@ -233,13 +233,14 @@ class Here:
     """What it takes to measure the claims of an artifact again on this machine.
 
     `needs` is what its authors state, `differences` what differs and matters most between their machine and this one, and `more`
-    counts the other differences.
+    counts the other differences. `uncompared` counts the packed experiments that were not compared with this machine.
     """
 
     needs: tuple[str, ...]
     claims: tuple[Prospect, ...]
     differences: tuple[EnvironmentDifference, ...]
     more: int
+    uncompared: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from trialwise.analysis.environments import EnvironmentDifference
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.comparison_words import difference_text
 from trialwise.report.document import Block, Code, Document, Heading, Items, Name, Note, Outcome, Text
-from trialwise.report.documents.prospects import difference_line, prospect_table
+from trialwise.report.documents.prospects import difference_line, prospect_table, uncompared_blocks
 from trialwise.report.documents.rerun import (
     ONE_HOST,
     by_chance,
@@ -60,6 +60,7 @@ def _blocks(found: Verified, here: Mapping[str, str]) -> Iterator[Block]:
         if found.rerun is None:
             yield Note(("What differs most, theirs | here:",))
             yield _items([difference_line(one) for one in _of_machines(found.here)])
+            yield from uncompared_blocks(found.here)
     if found.rerun is not None and found.rerun.differences:
         yield Note(("What differs from the authors' machine, theirs | here:",))
         yield from _differences(found)

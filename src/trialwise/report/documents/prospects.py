@@ -98,6 +98,15 @@ def difference_blocks(here: Here) -> Iterator[Block]:
     if here.more:
         yield Note((f"{counted(here.more, 'other difference')} of the same or less weight.",), is_aside=True)
 
+    yield from uncompared_blocks(here)
+
+
+def uncompared_blocks(here: Here) -> Iterator[Block]:
+    """Say how many of the packed experiments were not looked at, if any were not."""
+    if here.uncompared:
+        said = f"{counted(here.uncompared, 'further experiment')} not compared with this machine: in the unpacked artifact, "
+        yield Note((said, Code("trialwise diff FOLDER here"), " compares one."), is_aside=True)
+
 
 def difference_line(one: EnvironmentDifference) -> Text:
     """Return a difference, and why it may matter."""

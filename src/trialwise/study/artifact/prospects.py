@@ -58,6 +58,7 @@ def with_prospects(
             claims=prospects,
             differences=tuple(differences[:_MOST_DIFFERENCES]),
             more=max(len(differences) - _MOST_DIFFERENCES, 0),
+            uncompared=max(len(folders) - _MOST_COMPARED, 0),
         ),
     )
 
