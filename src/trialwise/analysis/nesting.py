@@ -16,7 +16,7 @@ import polars as pl
 from trialwise import statistics as st
 from trialwise.analysis.treatment_means import TreatmentMean, treatment_mean
 from trialwise.analysis.trial_set import LEVELS, PRINTED, Level, by_treatment, only, summary_of
-from trialwise.analysis.unit_words import repeating, units_text
+from trialwise.analysis.unit_words import repeating, sides_text
 from trialwise.arrays import Array
 
 _APART = 8
@@ -234,5 +234,5 @@ def treatment_values(table: pl.DataFrame) -> tuple[Level, dict[str, Array]]:
 
 
 def _refusal(level: Level, a: int, b: int, *, paired: bool) -> str:
-    what = f"one {level} that both sides share" if paired else f"{a} and {units_text(b, level)}"
+    what = f"one {level} that both sides share" if paired else sides_text(a, b, level)
     return f"no inference from {what}: each side takes at least two{repeating(level)}"

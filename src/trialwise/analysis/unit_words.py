@@ -23,3 +23,8 @@ def plural(level: str) -> str:
 def units_text(count: int, level: str, before: str = "") -> str:
     """Write a number of units of a level: "1 trial", "2 processes", with `before` "3 more trials"."""
     return counted(count, before + level, before + plural(level))
+
+
+def sides_text(a: int, b: int, level: str) -> str:
+    """Write how many units of a level two sides have: "5 and 7 trials", "one trial on each side"."""
+    return f"one {level} on each side" if a == b == 1 else f"{a} and {b} {plural(level)}"

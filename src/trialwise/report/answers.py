@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from trialwise.analysis.comparison.answering import USUAL_MARGIN, Deciding, deciding, further_units
 from trialwise.analysis.comparison.between import VerdictSummary
-from trialwise.analysis.unit_words import units_text
+from trialwise.analysis.unit_words import sides_text, units_text
 from trialwise.report import comparison_words as words
 from trialwise.report.document import Outcome
 from trialwise.report.numbers import counted, percent
@@ -71,11 +71,7 @@ def _said(found: Deciding, labels: Mapping[str, str], confidence: float) -> Iter
     else:
         yield f"Whether {name} differs between {best} and {other} cannot be told: {best} has {change}"
     a, b = row.units.n
-    n = (
-        units_text(a, row.units.level, "shared ")
-        if row.units.paired
-        else f"{b} and {units_text(a, row.units.level)}"
-    )
+    n = units_text(a, row.units.level, "shared ") if row.units.paired else sides_text(b, a, row.units.level)
     together = (
         ""
         if found.among == 1

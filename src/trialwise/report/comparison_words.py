@@ -9,7 +9,7 @@ from trialwise import statistics as st
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow, GeometricMean
 from trialwise.analysis.environments import EnvironmentDifference
 from trialwise.analysis.influences import FIRST
-from trialwise.analysis.unit_words import plural, units_text
+from trialwise.analysis.unit_words import plural, sides_text, units_text
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.numbers import ABSENT, about, counted, interval, p_value, percent, signed, write
 from trialwise.report.units import Scale, scale
@@ -110,7 +110,7 @@ def geometric_method_of(means: Sequence[GeometricMean]) -> str:
 
 def _sides_of(one: GeometricMean, ratio: st.Ratio) -> str:
     a, b = ratio.n
-    return f"{units_text(a, one.level, 'shared ')}" if one.paired else f"{a} and {units_text(b, one.level)}"
+    return f"{units_text(a, one.level, 'shared ')}" if one.paired else sides_text(a, b, one.level)
 
 
 def by_metric(found: Comparison) -> list[list[ComparisonRow]]:

@@ -71,5 +71,5 @@ def test_one_trial_on_a_side_is_no_inference_and_says_so():
     assert found.comparison is not None
     [row] = found.comparison.rows
     assert row.verdict == "no inference"
-    assert "no inference from 1 and 1 trial" in row.reason
+    assert "no inference from one trial on each side" in row.reason
     assert found.ranking is None

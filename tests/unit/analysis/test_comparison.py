@@ -74,7 +74,7 @@ def test_one_trial_on_a_side_is_no_inference_and_the_rest_is_judged():
     found = compare(a, b, CompareOptions(margin=MARGIN))
     one, other = found.rows
     assert (one.verdict, one.difference, one.more) == ("no inference", None, None)
-    assert "20 and 1 trial" in one.reason
+    assert "20 and 1 trials" in one.reason
     assert one.summary.percent_difference_deviation == -100
     assert other.verdict == "equivalent"
 

@@ -112,7 +112,7 @@ def test_benchmarks_that_ran_apart_are_independent():
 def test_one_run_is_no_inference():
     (found,) = compare(side("A"), side("B", names=["B0"])).geometric_means
     assert found.ratio is None
-    assert "6 and 1 trial" in found.reason
+    assert "6 and 1 trials" in found.reason
     assert "geometric mean of B / A, ns of 3 treatments: – (no inference" in piped(
         compare_words.document(compare(side("A"), side("B", names=["B0"])))
     )

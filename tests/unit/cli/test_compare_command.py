@@ -155,7 +155,7 @@ def test_one_run_on_a_side_is_no_inference_and_the_table_stands(folder):
     done = run("a", "once", "--margin", "5%", "--gate", cwd=folder)
     assert done.returncode == 3
     assert "12 comparisons: 12 without inference" in done.stdout
-    assert "no inference from 10 and 1 trial: each side takes at least two" in done.stdout
+    assert "no inference from 10 and 1 trials: each side takes at least two" in done.stdout
 
 
 def test_ranks_of_one_place(folder):

@@ -12,7 +12,7 @@ from trialwise import statistics as st
 from trialwise.analysis.comparison.results import ComparisonRow, GeometricMean
 from trialwise.analysis.nesting import highest_that_varies, nested_means
 from trialwise.analysis.trial_set import LEVELS, PRINTED, Level, TrialSet
-from trialwise.analysis.unit_words import units_text
+from trialwise.analysis.unit_words import sides_text
 from trialwise.arrays import Array
 
 _CELL = ("metric", "treatment")
@@ -83,7 +83,7 @@ def _estimated(
     blocks = [_block(a, b, found.level, cells, paired=paired) for cells in _together(a, b)]
     n = min(len(first) for first, _ in blocks), min(len(second) for _, second in blocks)
     if min(n) < 2:
-        of = f"{n[0]} and {units_text(n[1], found.level)} in which all of them ran"
+        of = f"{sides_text(*n, found.level)} in which all of them ran"
         return dataclasses.replace(found, reason=f"no inference from {of}: each side takes at least two")
     ratio = st.geometric_ratio(blocks, confidence=confidence, paired=paired)
     return dataclasses.replace(found, paired=paired, ratio=ratio, percent=ratio.in_percent())

@@ -14,7 +14,7 @@ from trialwise.analysis.effects.results import LevelComparison
 from trialwise.analysis.effects.trials import Part, column_of
 from trialwise.analysis.nesting import nested_means
 from trialwise.analysis.trial_set import Level
-from trialwise.analysis.unit_words import plural
+from trialwise.analysis.unit_words import plural, sides_text
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Extent
 
@@ -201,7 +201,7 @@ def _difference(
     a: Sequence[float], b: Sequence[float], judging: Judging, *, paired: bool
 ) -> tuple[st.Difference | None, str]:
     if min(len(a), len(b)) < 2:
-        return None, f"no inference from {len(a)} and {len(b)} values: each side takes at least two"
+        return None, f"no inference from {sides_text(len(a), len(b), 'value')}: each side takes at least two"
     judge = st.paired_difference if paired else st.difference
     margin = judging.margin
     try:
