@@ -1,7 +1,8 @@
 """Run network and load tools on this machine, and keep what they write as fixtures: `python tests/golden/formats/make_load_tools.py`.
 
 Needs fio, fping, irtt, perf, iperf, iperf3, hey, ab, wrk and sysbench of Debian 12, vegeta 12, bombardier and k6 1.8 built by
-`go install`, oha built by `cargo install`, netperf 2.7.0 of Debian (non-free), and owping, owampd and owstats 5.2.3;
+`go install`, oha built by `cargo install`, iperf3 3.21+ built from its source as iperf3-3.21, netperf 2.7.0 of Debian (non-free), and
+owping, owampd and owstats 5.2.3;
 all traffic stays on the loopback interface.
 """
 
@@ -210,6 +211,22 @@ def make():
         ["iperf3", "-c", "127.0.0.1", "-p", "5398", "-R", "-P", "2", "-O", "1", "-i", "0.5", "-t", "1", "-J"],
         "iperf3/omitted.json",
     )
+    stream = [
+        "iperf3-3.21",
+        "-c",
+        "127.0.0.1",
+        "-p",
+        "5398",
+        "-t",
+        "2",
+        "-O",
+        "1",
+        "-i",
+        "0.5",
+        "--json-stream",
+    ]
+    with_server(["iperf3-3.21", "-s", "-1", "-p", "5398"], stream, "iperf3/omitted.jsonl")
+    run(stream, "iperf3/refused.jsonl")
 
 
 if __name__ == "__main__":

@@ -139,6 +139,30 @@ def test_omitted_intervals_of_iperf3_are_left_out():
     assert len(samples.values) == 2
 
 
+def test_a_stream_of_iperf3_with_omitted_intervals():
+    """The interval that began while the first second was omitted tells two lengths: 1.2 ms and 1 s."""
+    found = read("iperf3/omitted.jsonl")
+    events = [json.loads(line) for line in (DATA / "iperf3/omitted.jsonl").read_text().splitlines()]
+    sums = [event["data"]["sum"] for event in events if event["event"] == "interval"]
+    (end,) = (event["data"] for event in events if event["event"] == "end")
+    assert found.version == "3.21+"
+    assert value(found, "goodput") == [end["sum_received"]["bits_per_second"]]
+    assert value(found, "rtt_mean") == pytest.approx([end["streams"][0]["sender"]["mean_rtt"] / 1e6])
+    (samples,) = [row.samples for row in found.rows if row.samples is not None]
+    kept = [each["bits_per_second"] for each in sums if not each["omitted"]]
+    assert list(samples.values) == kept
+    assert len(kept) == len(sums) - 1
+    said = next(note.text for note in found.notes if note.code == "interval_times_inconsistent")
+    assert "number 2 lasts 1.005 s, from 0.501722 s to 0.502931 s" in said
+
+
+def test_a_test_of_iperf3_that_did_not_begin_has_failed():
+    found = read("iperf3/refused.jsonl")
+    ((status, reason),) = statuses(found, "goodput")
+    assert status == "failed"
+    assert reason.endswith("Connection refused")
+
+
 def statuses(found, metric):
     return [(row.status, row.reason) for row in found.rows if row.metric == metric]
 

@@ -78,6 +78,16 @@ def test_omitted_intervals_are_no_samples_and_overlaps_are_said():
     assert {"warmup_dropped", "interval_times_inconsistent"} <= codes(found)
 
 
+def test_times_that_count_from_the_end_of_omitted_intervals_contradict_nothing():
+    """The times are those of 3.21+ with `-O 1 -i 0.5`."""
+    end = {"sum_received": {"bytes": 8, "bits_per_second": 5}}
+    omitted = [interval(0, 0.501124, 1, omitted=True), interval(0.501124, 1.00325, 1, omitted=True)]
+    found = reading(iperf3(end, [*omitted, interval(0.000292, 0.501, 5), interval(0.501, 1, 7)]))
+    assert "interval_times_inconsistent" not in codes(found)
+    found = reading(iperf3(end, [interval(0, 0.5, 1), interval(0.0003, 0.501, 5)]))
+    assert "interval_times_inconsistent" in codes(found)
+
+
 def test_keys_that_stand_twice_count_if_they_agree():
     end = '{"sum_received": {"bits_per_second": 5, "bytes": 1%s}}'
     start = '{"start": {"version": "iperf 3.12", "sock_bufsize": 0, "sock_bufsize": 0}, "intervals": [], "end": %s}'

@@ -22,6 +22,11 @@ _OPTIONS = (
 _REVERSE = "_bidir_reverse"
 _OVERLAP = 1e-6
 """Seconds by which an interval may begin before the end of the one before; its times have this resolution."""
+_PART = 0.1
+"""Part of an interval by which its times may be wrong, and within which the first one begins.
+
+In newer versions, times count from 0 again after the intervals that are omitted.
+"""
 
 
 def _is_document(content: Content) -> bool:
@@ -30,7 +35,12 @@ def _is_document(content: Content) -> bool:
 
 
 def _is_stream(content: Content) -> bool:
-    return "event" in content.keys and "data" in content.keys and _is_iperf3(Part(content.keys)["data"])
+    """Return True for the event that a test began, or for the error of one that did not begin."""
+    if not {"event", "data"} <= content.keys.keys():
+        return False
+    event = Part(content.keys)
+    is_error = len(content.keys) == 2 and event["event"].text == "error" and bool(event["data"].text)
+    return is_error or _is_iperf3(event["data"])
 
 
 def _is_iperf3(start: Part) -> bool:
@@ -184,15 +194,24 @@ def _note_intervals(found: Found, intervals: list[Part]) -> None:
     sums = [interval["sum"] for interval in intervals]
     if omitted := sum(each["omitted"].value is True for each in sums):
         found.note("warmup_dropped", n=omitted)
-    ended = 0.0
+    ended, was_omitted = 0.0, False
     for number, each in enumerate(sums):
         begin, end = each["start"].number, each["end"].number
         if begin is None or end is None:
             continue
-        if begin < ended - _OVERLAP:
+        is_omitted = each["omitted"].value is True
+        is_new_clock = was_omitted and not is_omitted and begin < _PART * (end - begin)
+        was_omitted = is_omitted
+        if begin < ended - _OVERLAP and not is_new_clock:
             found.note(
                 "interval_times_inconsistent",
                 what=f"number {number + 1} begins at {begin:g} s, the one before ends at {ended:g} s",
+            )
+        lasted = each["seconds"].number
+        if lasted is not None and abs(end - begin - lasted) > _PART * lasted:
+            found.note(
+                "interval_times_inconsistent",
+                what=f"number {number + 1} lasts {lasted:.4g} s, from {begin:g} s to {end:g} s",
             )
         ended = end
 
