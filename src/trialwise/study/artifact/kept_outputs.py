@@ -23,6 +23,7 @@ GRACE = 10.0
 """Seconds that one trial may take after that."""
 _MOST = 20
 """Differences that are told, and reasons why numbers could not be compared; the others are counted."""
+_SELF = "/proc/self/exe"
 _APART = "trialwise.study.artifact.comparing_apart"
 _THREADS = {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """Each thread takes addresses, of which there are only so many."""
@@ -35,14 +36,10 @@ def kept_outputs(
 
     Returns None if that cannot be told: the experiment cannot be read within the limits.
     """
-    # -P: a module in the current folder, which may be the artifact, is none of ours.
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", _APART, str(folder), repr(seconds), str(memory)],
-        env={**os.environ, **_THREADS, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
+    try:
+        process = _started([str(folder), repr(seconds), str(memory)])
+    except OSError:
+        return None
     watch = threading.Timer(seconds + grace, process.kill)
     watch.start()
     try:
@@ -51,6 +48,18 @@ def kept_outputs(
         watch.cancel()
         process.kill()
         process.communicate()
+
+
+def _started(words: list[str]) -> subprocess.Popen[bytes]:
+    # -P: a module in the current folder, which may be the artifact, is none of ours. What runs us may lie where we may not look.
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", _APART, *words],
+        executable=_SELF if os.access(_SELF, os.X_OK) else None,
+        env={**os.environ, **_THREADS, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
 
 
 def _counted(process: subprocess.Popen[bytes]) -> KeptOutputs | None:
