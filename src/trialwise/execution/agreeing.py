@@ -77,6 +77,8 @@ def _compared(
             return Compared(row.number, "agrees")
     except (TrialError, StoreError, PlanError) as error:
         return Compared(row.number, "open", error.message)
+    except MemoryError:
+        return Compared(row.number, "open", "it takes more memory than is allowed")
     name = f"trial {row.number}.{row.attempt} ({row.treatment}): {metric.name}"
     recorded, read = _recorded_text(value), _read_text(found)
     another = "other " if recorded == read else ""

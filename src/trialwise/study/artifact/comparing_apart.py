@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-import time
 from pathlib import Path
 
 from trialwise.execution.agreeing import compared, number_of
@@ -15,19 +14,28 @@ from trialwise.visible import visible
 _LONGEST = 300
 
 
-def main(folder: str, seconds: float, memory: int) -> None:
-    """Compare in a process of its own: print how many numbers there are, then a line of JSON for each, until the time is over."""
-    with contextlib.suppress(ImportError, OSError, ValueError):  # a system without such limits
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    end = time.monotonic() + seconds
+def main(folder: str, seconds: int, memory: int) -> None:
+    """Compare in a process of its own: print how many numbers there are, then a line of JSON for each."""
+    _limit(seconds, memory)
     with opened(Path(folder)) as (experiment, directory, ledger):
         _say(number_of(experiment, ledger))
         for each in compared(experiment, directory, ledger):
             _say([each.trial, each.outcome, visible(each.text[:_LONGEST])])
-            if time.monotonic() > end:
-                return
+
+
+def _limit(seconds: int, memory: int) -> None:
+    """Have the kernel end this process after so much processor time, and give it no more memory."""
+    with contextlib.suppress(
+        ImportError, OSError, ValueError
+    ):  # a system without such limits, or with lower ones
+        import resource
+
+        for kind, most in (
+            (resource.RLIMIT_CPU, seconds),
+            (resource.RLIMIT_AS, memory),
+            (resource.RLIMIT_CORE, 0),
+        ):
+            resource.setrlimit(kind, (most, resource.getrlimit(kind)[1]))
 
 
 def _say(what: object) -> None:
@@ -36,4 +44,4 @@ def _say(what: object) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -15,12 +15,12 @@ from pathlib import Path
 from trialwise.analysis.artifacts import KeptOutputs
 from trialwise.numbers import ranges_text
 
-SECONDS = 120.0
-"""Time at most for all outputs of one experiment."""
+SECONDS = 120
+"""Processor time at most for all outputs of one experiment."""
+PATIENCE = 600.0
+"""Seconds after which it is ended on a machine that has little of that to spare."""
 MEMORY = 4 << 30
 """Bytes at most of the process that reads them."""
-GRACE = 10.0
-"""Seconds that one trial may take after that."""
 _MOST = 20
 """Differences that are told, and reasons why numbers could not be compared; the others are counted."""
 _SELF = "/proc/self/exe"
@@ -30,17 +30,17 @@ _THREADS = {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THR
 
 
 def kept_outputs(
-    folder: Path, seconds: float = SECONDS, memory: int = MEMORY, grace: float = GRACE
+    folder: Path, seconds: int = SECONDS, memory: int = MEMORY, patience: float = PATIENCE
 ) -> KeptOutputs | None:
     """Compare what the trials of an experiment directory left behind with their numbers in the ledger.
 
     Returns None if that cannot be told: the experiment cannot be read within the limits.
     """
     try:
-        process = _started([str(folder), repr(seconds), str(memory)])
+        process = _started([str(folder), str(seconds), str(memory)])
     except OSError:
         return None
-    watch = threading.Timer(seconds + grace, process.kill)
+    watch = threading.Timer(patience, process.kill)
     watch.start()
     try:
         return _counted(process)
