@@ -108,6 +108,7 @@ pub use run::{
 pub use series::Series;
 pub use settings::{
     Dropping, Fault, FlowControl, Marking, Mode, PathKnowledge, Priorities, Recovery, Scheduling, Settings,
+    Weights,
 };
 pub use source::FlowSource;
 pub use topology::{Link, Topology, TopologyError};

@@ -148,6 +148,10 @@ pub(crate) struct PacketList {
 impl PacketList {
     pub(crate) const EMPTY: Self = Self { first: PacketId::NONE, last: PacketId::NONE };
 
+    pub(crate) fn first(&self) -> Option<PacketId> {
+        (!self.is_empty()).then_some(self.first)
+    }
+
     pub(crate) const fn last(&self) -> PacketId {
         self.last
     }

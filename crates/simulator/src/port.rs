@@ -8,8 +8,8 @@ use crate::flight::Flight;
 use crate::index::{CardId, PacketId, PartId, SwitchId};
 use crate::link_kind::LinkKindId;
 use crate::packet::{PacketList, PacketSlab};
-use crate::scheduling::choose_class;
-use crate::settings::Scheduling;
+use crate::scheduling::{Deficits, choose_class};
+use crate::settings::{Scheduling, Weights};
 
 /// Packets of one class that wait.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,17 @@ struct DataClass {
 
 impl DataClass {
     const EMPTY: Self = Self { queue: ClassQueue::EMPTY, held: Held::NOTHING };
+}
+
+/// Classes of data that few use, by their numbers, and what all have left of their turns.
+#[derive(Clone, Debug)]
+struct Others {
+    classes: [DataClass; CLASSES],
+    deficits: Deficits,
+}
+
+impl Others {
+    const EMPTY: Self = Self { classes: [DataClass::EMPTY; CLASSES], deficits: Deficits::NONE };
 }
 
 /// What a port has seen.
@@ -86,8 +97,8 @@ pub(crate) struct Port {
     usual: DataClass,
 
     control: ClassQueue,
-    /// Other classes of data, once one was used, by their numbers.
-    others: Option<Box<[DataClass; CLASSES]>>,
+    /// Other classes of data, once one was used.
+    others: Option<Box<Others>>,
     paused_since: Time,
     paused_before: Duration,
 }
@@ -138,7 +149,7 @@ impl Port {
 
     #[cold]
     fn other(&mut self, class: usize) -> &mut DataClass {
-        &mut self.others.get_or_insert_with(|| Box::new([DataClass::EMPTY; CLASSES]))[class]
+        &mut self.others.get_or_insert_with(|| Box::new(Others::EMPTY)).classes[class]
     }
 
     #[inline]
@@ -185,13 +196,46 @@ impl Port {
         self.peak_queue = self.peak_queue.max(self.queued);
     }
 
-    /// The class to serve next: control first, then as the scheduling has it, without paused ones.
+    /// Whether some class may go next.
     #[inline]
-    pub(crate) fn next_class(&self, scheduling: Scheduling) -> Option<usize> {
+    pub(crate) const fn has_next(&self) -> bool {
+        self.waiting & (!self.paused | 1 << CONTROL) != 0
+    }
+
+    /// The class to serve now: control first, then as the scheduling has it, without paused ones. By weights, `unit` bytes of a
+    /// class with a weight of 1 go out in its turn.
+    #[inline]
+    pub(crate) fn next_class(
+        &mut self,
+        packets: &PacketSlab,
+        scheduling: Scheduling,
+        unit: u64,
+    ) -> Option<usize> {
         if self.waiting & 1 << CONTROL != 0 {
             return Some(CONTROL);
         }
-        choose_class(scheduling, self.waiting & !self.paused, self.last_served)
+        let ready = self.waiting & !self.paused;
+        if let Scheduling::Weighted(weights) = scheduling {
+            return self.next_by_weight(packets, weights, unit, ready);
+        }
+        choose_class(scheduling, ready, self.last_served)
+    }
+
+    #[cold]
+    fn next_by_weight(
+        &mut self,
+        packets: &PacketSlab,
+        weights: Weights,
+        unit: u64,
+        ready: u8,
+    ) -> Option<usize> {
+        let Some(others) = &mut self.others else { return (ready != 0).then_some(USUAL_CLASS) };
+        let Others { classes, deficits } = &mut **others;
+        let head = |class: usize| {
+            let queue = if class == USUAL_CLASS { &self.usual.queue } else { &classes[class].queue };
+            queue.list.first().map_or(0, |id| u64::from(packets[id].wire))
+        };
+        deficits.choose(weights, unit, ready, self.last_served, head)
     }
 
     /// Takes the first packet of `class` out.
@@ -205,6 +249,9 @@ impl Port {
         self.queued -= size;
         if is_empty {
             self.waiting &= !(1 << class);
+        }
+        if let Some(others) = &mut self.others {
+            others.deficits.spend(class, size, is_empty);
         }
         self.note_served(class);
         Some(id)
@@ -227,7 +274,7 @@ impl Port {
         match class {
             USUAL_CLASS => self.usual.queue.bytes,
             CONTROL => self.control.bytes,
-            _ => self.others.as_ref().map_or(0, |others| others[class].queue.bytes),
+            _ => self.others.as_ref().map_or(0, |others| others.classes[class].queue.bytes),
         }
     }
 
@@ -264,7 +311,7 @@ impl Port {
     /// Ends every pause, as the loss of the link does.
     pub(crate) fn forget_pauses(&mut self, now: Time) {
         (0..CLASSES).for_each(|class| self.set_paused(now, class, false));
-        let others = self.others.iter_mut().flat_map(|others| others.iter_mut());
+        let others = self.others.iter_mut().flat_map(|others| others.classes.iter_mut());
         others.chain([&mut self.usual]).for_each(|class| class.held.paused = false);
     }
 }
@@ -319,7 +366,7 @@ mod tests {
             fill(&mut port, &mut packets, class);
         }
         let mut served = Vec::new();
-        while let Some(class) = port.next_class(Scheduling::RoundRobin) {
+        while let Some(class) = port.next_class(&packets, Scheduling::RoundRobin, 0) {
             port.dequeue(&packets, class).unwrap();
             served.push(class);
         }
@@ -331,13 +378,13 @@ mod tests {
         let (mut port, mut packets) = (port(), PacketSlab::new());
         fill(&mut port, &mut packets, 3);
         port.set_paused(Time::from_nanoseconds(10), 3, true);
-        assert_eq!(port.next_class(Scheduling::RoundRobin), None);
+        assert_eq!((port.next_class(&packets, Scheduling::RoundRobin, 0), port.has_next()), (None, false));
         let lasting = port.statistics_until(Time::from_nanoseconds(20));
         assert_eq!(lasting.paused, Duration::from_nanoseconds(10));
         port.set_paused(Time::from_nanoseconds(25), 3, false);
         let over = port.statistics_until(Time::from_nanoseconds(30));
         assert_eq!(
-            (port.next_class(Scheduling::RoundRobin), over.paused),
+            (port.next_class(&packets, Scheduling::RoundRobin, 0), over.paused),
             (Some(3), Duration::from_nanoseconds(15))
         );
     }

@@ -3,6 +3,8 @@
 use trialwise_congestion::{Algorithm, Fidelity, Marks};
 use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
+use crate::buffer::CLASSES;
+
 /// How closely the reference simulator is followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
@@ -121,6 +123,33 @@ pub enum Scheduling {
     RoundRobin,
     /// The highest number first (IEEE 802.1Q, 8.6.8.1), in switches and in hosts.
     Strict,
+    /// Bytes in proportion to weights, by deficit round robin (Shreedhar and Varghese, "Efficient fair queuing using deficit
+    /// round-robin", IEEE/ACM Transactions on Networking 4, 1996), in switches; hosts give each flow its turn.
+    Weighted(Weights),
+}
+
+/// Weights of classes: full packets of each that go out in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weights([u8; CLASSES]);
+
+impl Weights {
+    /// The same for all.
+    pub const EQUAL: Self = Self([1; CLASSES]);
+
+    /// Sets the weight of a class of data; false if there is none of this number, or the weight is 0.
+    pub const fn set(&mut self, class: u8, weight: u8) -> bool {
+        let sound = class > 0 && (class as usize) < CLASSES && weight > 0;
+        if sound {
+            self.0[class as usize] = weight;
+        }
+        sound
+    }
+
+    /// That of a class.
+    #[inline]
+    pub(crate) fn of(&self, class: usize) -> u64 {
+        u64::from(self.0[class])
+    }
 }
 
 /// Which round-trip time and window a controller is told.

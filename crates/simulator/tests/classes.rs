@@ -4,7 +4,7 @@
 
 use trialwise_congestion::{Algorithm, Factory};
 use trialwise_simulator::{
-    Fabric, FlowSpecification, Mode, NodeId, Outcome, Random, Scheduling, Settings, simulate,
+    Fabric, FlowSpecification, Mode, NodeId, Outcome, Random, Scheduling, Settings, Weights, simulate,
 };
 use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
@@ -120,6 +120,60 @@ fn strict_priority_has_the_waits_of_queueing_theory() {
     for (class, expected) in [(6, residual / 0.7), (2, residual / (0.7 * 0.3))] {
         let found = mean_wait(class);
         assert!((found / expected - 1.0).abs() < 0.05, "class {class}: {found} of {expected}");
+    }
+}
+
+fn weighted(weights: &[(u8, u8)]) -> Scheduling {
+    let mut found = Weights::EQUAL;
+    assert!(weights.iter().all(|(class, weight)| found.set(*class, *weight)));
+    Scheduling::Weighted(found)
+}
+
+/// Classes that always have packets get bytes in proportion to their weights (Shreedhar and Varghese, theorem 4.2: to within a
+/// quantum and the largest packet), so that with sizes in that proportion all end within one round. The link is never idle.
+#[test]
+fn weights_share_a_link_to_within_a_round() {
+    let service = 83.84;
+    for weights in [[(5, 3), (2, 1)], [(5, 1), (2, 7)], [(3, 2), (6, 5)]] {
+        let mut settings = settings("fixed_rate", Mode::Clean, weighted(&weights));
+        settings.buffer = Bytes::new(1_000_000_000);
+        let sizes = weights.map(|(_, weight)| u64::from(weight) * 400_000);
+        let flows: Vec<_> = (0..)
+            .zip(weights)
+            .zip(sizes)
+            .map(|((source, (class, _)), size)| flow(source, 2, size, class))
+            .collect();
+        let ends = |settings: &Settings| {
+            completion(&run("dumbbell:2x1,100Gbit/s,1us", settings, "fixed_rate", &flows))
+        };
+        let times = ends(&settings);
+        let round = weights.iter().map(|(_, weight)| f64::from(*weight) * service).sum::<f64>();
+        assert!((times[0].abs_diff(times[1]) as f64) < round + service, "{weights:?}: {times:?}");
+        for other in [Scheduling::RoundRobin, Scheduling::Strict] {
+            settings.priorities.scheduling = other;
+            let others = ends(&settings);
+            assert!(others[0].abs_diff(others[1]) > 10_000, "{other:?}: {others:?}");
+            assert_eq!(others.iter().max(), times.iter().max(), "{other:?} has the link idle as long");
+        }
+    }
+}
+
+/// With one class there is nothing to share: every time is that of a queue without classes, in any class.
+#[test]
+fn one_class_has_the_same_times_however_classes_are_scheduled() {
+    for (mode, class) in [(Mode::Clean, 3), (Mode::Clean, 6), (Mode::Compatible, 3)] {
+        let flows: Vec<_> =
+            (0..6).map(|source| flow(source, 6, 300_000 + u64::from(source), class)).collect();
+        let times =
+            [Scheduling::RoundRobin, Scheduling::Strict, weighted(&[(class, 9), (1, 2)])].map(|scheduling| {
+                let settings = settings("hpcc", mode, scheduling);
+                run("dumbbell:6x1,100Gbit/s,1us", &settings, "hpcc", &flows)
+                    .flows
+                    .iter()
+                    .map(|flow| flow.completion_time().unwrap().picoseconds())
+                    .collect::<Vec<_>>()
+            });
+        assert_eq!((&times[0], &times[0]), (&times[1], &times[2]));
     }
 }
 

@@ -158,17 +158,19 @@ impl Network<'_> {
     /// Sends the next packet of a port, if its wire is idle and some class may go.
     pub(super) fn serve_switch_port(&mut self, switch: SwitchId, port: PortId) {
         let state = &mut self.wires[port];
-        if !state.up {
+        if !state.up || !state.has_next() {
             return;
         }
-        let Some(class) = state.next_class(self.terms.settings.priorities.scheduling) else { return };
         if state.is_busy(self.clock.now(), self.clock.running()) {
             self.wires.serve_when_free(port, &mut self.clock);
             return;
         }
-        let Some(id) = state.dequeue(self.packets.slab(), class) else { return };
+        let (packets, settings) = (self.packets.slab(), &self.terms.settings);
+        let unit = settings.segment.get() + settings.header.get();
+        let Some(class) = state.next_class(packets, settings.priorities.scheduling, unit) else { return };
+        let Some(id) = state.dequeue(packets, class) else { return };
         self.dispatch(switch, port, class, id);
-        if self.wires[port].next_class(self.terms.settings.priorities.scheduling).is_some() {
+        if self.wires[port].has_next() {
             self.wires.serve_when_free(port, &mut self.clock);
         }
     }

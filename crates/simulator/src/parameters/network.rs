@@ -6,7 +6,7 @@ use super::faults::faults;
 use super::values::{count, interval, switch};
 use super::{ParameterError, ValueError, wanted, wrong};
 use crate::quantity::{parse_bytes, parse_duration, parse_fraction};
-use crate::settings::{Dropping, FlowControl, Marking, PathKnowledge, Scheduling, Settings};
+use crate::settings::{Dropping, FlowControl, Marking, PathKnowledge, Scheduling, Settings, Weights};
 use crate::topology::Topology;
 
 /// The parameters of a network that [`Settings::set`] knows.
@@ -127,8 +127,32 @@ fn scheduling(text: &str) -> Result<Scheduling, ValueError> {
     match text.trim() {
         "round_robin" => Ok(Scheduling::RoundRobin),
         "strict" => Ok(Scheduling::Strict),
-        other => Err(wanted(other, "write round_robin or strict")),
+        other => match other.strip_prefix("weighted:") {
+            Some(list) => weights(list).map(Scheduling::Weighted),
+            None => {
+                Err(wanted(other, "write round_robin, strict, or weights of classes as in weighted:5=3,3=1"))
+            }
+        },
     }
+}
+
+/// Weights of classes, as in `5=3,3=1`; those that are not named have 1.
+fn weights(list: &str) -> Result<Weights, ValueError> {
+    let (mut found, mut named) = (Weights::EQUAL, 0_u16);
+    for each in list.split(',') {
+        let numbers = each.split_once('=').and_then(|(class, weight)| {
+            Some((class.trim().parse::<u8>().ok()?, weight.trim().parse::<u8>().ok()?))
+        });
+        let sound = numbers.filter(|(class, weight)| found.set(*class, *weight));
+        let Some((class, _)) = sound else {
+            return Err(wanted(each, "write a class from 1 to 7 and its weight from 1 to 255, as in 5=3"));
+        };
+        if named & 1 << class != 0 {
+            return Err(wanted(each, "a class has one weight"));
+        }
+        named |= 1 << class;
+    }
+    Ok(found)
 }
 
 fn path_knowledge(text: &str) -> Result<PathKnowledge, ValueError> {
@@ -172,6 +196,31 @@ mod tests {
         assert_eq!(network("loss", "1%").unwrap().loss, Some(0.01));
         assert_eq!(network("minimum_timeout", "none").unwrap().recovery.minimum_timeout, None);
         assert_eq!(network("stop", "2ms").unwrap().stop, Some(Time::from_milliseconds(2)));
+    }
+
+    #[test]
+    fn weights_name_classes_once() {
+        let mut weights = Weights::EQUAL;
+        assert!(weights.set(5, 3) && weights.set(2, 255) && !weights.set(0, 1) && !weights.set(8, 1));
+        let found = network("scheduling", "weighted: 5=3, 2=255").unwrap().priorities.scheduling;
+        assert_eq!(found, Scheduling::Weighted(weights));
+        for slip in [
+            "",
+            "5",
+            "5=0",
+            "5=256",
+            "0=1",
+            "8=1",
+            "5=-1",
+            "5=1.5",
+            "5=3,",
+            "5=3,5=2",
+            "5=99999999999999999999",
+        ] {
+            let refusal = network("scheduling", &format!("weighted:{slip}")).unwrap_err();
+            assert!(refusal.contains("as in 5=3") || refusal.contains("one weight"), "{slip}: {refusal}");
+        }
+        assert!(network("scheduling", "wrr").unwrap_err().contains("weighted:5=3,3=1"));
     }
 
     #[test]
