@@ -63,6 +63,7 @@ from trialwise.statistics.pooled.levels import Level, LevelAllocation, LevelMean
 from trialwise.statistics.pooled.mean import PerTrialMean, per_trial_mean, pooled_mean
 from trialwise.statistics.pooled.quantile import PooledEstimate, pooled_quantile
 from trialwise.statistics.pooled.size_fits import FAMILIES, SizeFit, fit_sizes
+from trialwise.statistics.pooled.time_slices import DependentSlicesError, SlicedEstimate, sliced_estimate
 from trialwise.statistics.pooled.trial_measures import trial_measures
 from trialwise.statistics.pooled.trial_samples import TrialSamples
 from trialwise.statistics.resampling import RESAMPLING_FALSE_ALARMS, RESAMPLING_WARNING, resampled
@@ -164,6 +165,7 @@ __all__ = [
     "Cycle",
     "DefensiveChoice",
     "DefensiveMixture",
+    "DependentSlicesError",
     "DetectableDifference",
     "Difference",
     "DifferenceFamily",
@@ -215,6 +217,7 @@ __all__ = [
     "SimpleEffects",
     "Simulate",
     "SizeFit",
+    "SlicedEstimate",
     "Summary",
     "SummaryDifference",
     "SwitchingSampler",
@@ -295,6 +298,7 @@ __all__ = [
     "sequential_quantile",
     "series_needed",
     "simple_effects",
+    "sliced_estimate",
     "summary_difference",
     "tail_note",
     "theil_sen",

@@ -14,10 +14,9 @@ from trialwise.experiment.model import Estimand, Metric
 from trialwise.numbers import about, counted
 
 ONE_TRIAL = (
-    "one trial gives no interval, however long it is: its flows wait for each other; two trials or more lift that, shorter ones where "
-    "one takes long"
+    "one trial gives no interval over trials; two trials or more lift that, shorter ones where one takes long"
 )
-"""Slices of one run would depend on each other, and no interval from them has been shown to hold."""
+"""Of all flows of one long trial there may be an interval from slices of its time (`few_runs`)."""
 
 
 def is_estimated(metric: Metric) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from trialwise.analysis.estimation.blocks import estimate_of_blocks, whole_block
 from trialwise.analysis.estimation.controls import Workloads, controlled
 from trialwise.analysis.estimation.durations import duration_advice
 from trialwise.analysis.estimation.estimates import can_be_pooled, estimate, is_estimated
+from trialwise.analysis.estimation.few_runs import FEW, FewRuns, without_slices
 from trialwise.analysis.estimation.flow_records import (
+    FlowRecords,
     keeps_records,
     read_flows,
     treatments_of,
@@ -21,6 +23,7 @@ from trialwise.analysis.estimation.looked_at import looked_at_note, looks_harm
 from trialwise.analysis.estimation.pooled_monitors import pooled_courses
 from trialwise.analysis.estimation.results import (
     DurationAdvice,
+    Estimate,
     Estimation,
     MetricEstimate,
     PooledCourse,
@@ -89,7 +92,10 @@ def estimate_directory(
         if told is not None:
             told("estimating treatments", done, len(present))
         members = trials[treatment]
-        flows = read_flows(directory, members) if keeps_records(experiment) and not overview else None
+        few = len(members) < FEW
+        flows = (
+            read_flows(directory, members) if keeps_records(experiment) and (few or not overview) else None
+        )
         known = workloads if _lost(rows, treatment) == 0 else None
         numbered = {row.number: row for row in members}
         if experiment.trial.traits.in_blocks:
@@ -97,10 +103,11 @@ def estimate_directory(
         else:
             own = _own(metrics, treatment, observed)
             repeats = experiment.trial.traits.repeats and _repeat(own)
-            estimates += _estimates(metrics, treatment, own, numbered, known, confidence, repeats=repeats)
+            found = _estimates(metrics, treatment, own, numbered, known, confidence, repeats=repeats)
+            estimates += _from_slices(experiment, found, flows, confidence) if few else found
             if not overview:
                 courses += _courses(metrics, treatment, own, confidence)
-        if flows is not None and flows.rows:
+        if flows is not None and flows.rows and not overview:
             edges = edges or size_edges(flows)
             sizes += size_bins(experiment.trial.traits.set_apart, treatment, flows, edges, confidence)
             durations += duration_advice(experiment, treatment, flows, confidence)
@@ -213,6 +220,24 @@ def _estimates(
             controlled=control,
             controls_note=why,
         )
+
+
+def _from_slices(
+    experiment: Experiment, found: Iterable[MetricEstimate], flows: FlowRecords | None, confidence: float
+) -> Iterator[MetricEstimate]:
+    """Estimate from slices of the time of few trials where they allow it."""
+    if not experiment.trial.traits.flow_records:
+        yield from found
+        return
+    runs = FewRuns.of(experiment, flows, confidence)
+    metrics = {metric.name: metric for metric in experiment.metrics}
+
+    def sliced(metric: str, usual: Estimate) -> Estimate:
+        return without_slices(usual, runs) if isinstance(runs, str) else runs.estimate(metrics[metric], usual)
+
+    for one in found:
+        other = None if one.other is None else sliced(one.metric, one.other)
+        yield replace(one, own=sliced(one.metric, one.own), other=other)
 
 
 def _of_blocks(

@@ -31,12 +31,28 @@ class WeightedTail:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeSlices:
+    """Slices of the time of few trials, which are the units of an estimate in place of the trials.
+
+    `count` is their number in all trials, `seconds` the length of one, and flows count that begin from `begin` to `end` (s) of each
+    trial. `missed` is the share of the variance that dependence between neighbours hides, which the interval has in it.
+    """
+
+    count: int
+    seconds: float
+    begin: float
+    end: float
+    missed: float
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """One estimand of one metric and treatment, in the unit of the metric.
 
     `what` names the estimand in words. If it cannot be estimated, the numbers are None and `note` gives the remedy; a bound is
     infinite if there are too few samples for it. `design_effect` is the variance over that of as many independent samples, None if
-    not meaningful. `confidence` is in percent. `weights` are the diagnostics of tilted trials, else None.
+    not meaningful. `confidence` is in percent. `weights` are the diagnostics of tilted trials, else None. `slices` are the units of an
+    estimate of few long trials, else None.
     """
 
     estimand: Estimand
@@ -52,6 +68,7 @@ class Estimate:
     method: str
     note: str
     weights: WeightedTail | None = None
+    slices: TimeSlices | None = None
 
 
 @dataclass(frozen=True, slots=True)
