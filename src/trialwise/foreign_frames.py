@@ -8,11 +8,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-import polars as pl
-
 from trialwise.errors import AnalysisError
-
-_EXPECTED = (pl.exceptions.PolarsError, OSError, OverflowError, ValueError, MemoryError)
+from trialwise.late import pl
 
 
 @contextmanager
@@ -37,7 +34,8 @@ def library_errors(path: Path) -> Generator[None]:
             raise AnalysisError(
                 f"{path}: cannot be read: the file is damaged", hint="write or fetch it again"
             ) from error
-        if not isinstance(error, _EXPECTED):
+        expected = (pl.exceptions.PolarsError, OSError, OverflowError, ValueError, MemoryError)
+        if not isinstance(error, expected):
             raise
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise AnalysisError(

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trialwise.late import pl
 from trialwise.numbers import about, as_given
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import ArrayLike
 
 LARGEST = 1e70

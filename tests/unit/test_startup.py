@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,45 @@ def test_ab_starts_without_what_only_some_analyses_use() -> None:
     loaded = loaded_by("import trialwise.cli.ab; from trialwise import study; study.run, study.analyse")
     assert {"trialwise.study.running", "trialwise.study.reading"} <= loaded
     assert not loaded & (PARTS | NETWORK | UNUSED)
+
+
+def test_ab_imports_no_table_and_no_special_function_before_its_trials(tmp_path: Path) -> None:
+    """Together they take half a second, and Polars writes into the environment that trials inherit."""
+    code = """from trialwise.cli.main import main
+import trialwise.versions
+def judge(*_, **__):
+    print(*sys.modules, file=sys.__stderr__)
+    raise SystemExit(9)
+trialwise.versions.run_versions = judge
+sys.argv = ["trialwise", "ab", "true", "false", "--quiet"]
+try:
+    main()
+except SystemExit as ending:
+    assert ending.code == 9, ending.code"""
+    loaded = loaded_by(code, tmp_path)
+    assert "trialwise.analysis.versions.looks" in loaded
+    assert not loaded & {"polars", "scipy"}
+
+
+@pytest.mark.parametrize("given", [None, "narenas:1"])
+def test_polars_leaves_the_environment_of_trials_as_it_was(given: str | None) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "_RJEM_MALLOC_CONF"}
+    environment |= {"_RJEM_MALLOC_CONF": given} if given else {}
+    code = """import os, subprocess, sys
+from trialwise.late import pl
+pl.DataFrame({"a": [1]})
+show = "import os; print(os.environ.get('_RJEM_MALLOC_CONF'))"
+subprocess.run([sys.executable, "-c", show], check=True)"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == str(given)
+    assert "_RJEM_MALLOC_CONF" in loaded_by_polars()  # else nothing has to be taken back any more
+
+
+def loaded_by_polars() -> str:
+    code = "import polars, os; print(*os.environ)"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
 def test_comparing_takes_none_of_the_slow_parts_of_scipy() -> None:

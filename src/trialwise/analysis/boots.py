@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-import polars as pl
-
 from trialwise.analysis.trial_set import Boot, TrialSet
+from trialwise.late import pl
 
 TOLERANCE = 30.0
 """Maximum difference in seconds between two reports of one boot time; the kernel subtracts its uptime from an adjusted clock."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-import polars as pl
-
+from trialwise.late import pl
 from trialwise.numbers import as_given, counted, write
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from itertools import islice
 from math import comb, isfinite
 
 import numpy as np
-import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.comparison.comparing import CompareOptions, pair_of
@@ -20,6 +19,7 @@ from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet, by_subjec
 from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Better, Extent
+from trialwise.late import pl
 from trialwise.numbers import counted
 from trialwise.readers.blocks import Block, first_of, parts
 from trialwise.readers.blocks import failed as failed_rows

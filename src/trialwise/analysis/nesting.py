@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.treatment_means import TreatmentMean, treatment_mean
 from trialwise.analysis.trial_set import LEVELS, PRINTED, Level, by_treatment, only, summary_of
 from trialwise.analysis.unit_words import repeating, sides_text
 from trialwise.arrays import Array
+from trialwise.late import pl
 
 _APART = 8
 """Numbers that lie further apart on average are not counted by marks."""

@@ -6,22 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import polars as pl
 
 from trialwise.analysis.effects.table import SampleSeries
-from trialwise.analysis.order.trials import OrderTrials, recorded_trials
+from trialwise.analysis.order.trials import RECORDED, OrderTrials, recorded_trials
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.arrays import Array
 from trialwise.errors import AnalysisError
+from trialwise.late import pl
 from trialwise.numbers import counted
-
-_ORDER = {
-    "line": pl.Int64,
-    **dict.fromkeys(("metric", "group", "family", "treatment", "known_order", "worker", "round"), pl.String),
-    "place": pl.Float64,
-    "number": pl.Float64,
-    "follows": pl.Boolean,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +148,7 @@ class Recorded:
         if not self.turns:
             raise AnalysisError(f"{self.trials.name}: {why}", hint=hint)
         rows = [row for metric in self.check(wanted) for row in self._rows(metric)]
-        table = pl.DataFrame(rows, schema=_ORDER, orient="row")
+        table = pl.DataFrame(rows, schema=RECORDED, orient="row")
         notes = (*self.trials.notes, *self.untold)
         found = recorded_trials(self.trials.name, table, (), notes)
         better = {

@@ -8,7 +8,6 @@ from itertools import repeat
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from trialwise.analysis.conditions.timescales import analyse_metric
 from trialwise.analysis.equal_trials import notes_of
@@ -16,6 +15,7 @@ from trialwise.analysis.observations import Observation
 from trialwise.analysis.results import Analysis
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Level, Method, Metric
+from trialwise.late import pl
 from trialwise.readers.tables.columns import numbers_of
 from trialwise.readers.tables.dialect import Dialect
 from trialwise.readers.tables.table import Table, names_metrics, read_table, units_of

@@ -8,8 +8,6 @@ from itertools import pairwise
 from math import isfinite
 from typing import Literal, cast
 
-import polars as pl
-
 from trialwise import statistics as st
 from trialwise.analysis.changes import reread_notes
 from trialwise.analysis.conditions.timescales import trial_metrics
@@ -25,6 +23,7 @@ from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Better, Estimand, Experiment, Extent, Metric
 from trialwise.experiment.model import Level as FactorLevel
 from trialwise.experiment.stopping import stops_by_itself
+from trialwise.late import pl
 from trialwise.measurement.path_moves import moves_in
 from trialwise.numbers import counted
 from trialwise.range import OTHER_UNIT, beyond_range, within_range
@@ -35,10 +34,10 @@ from trialwise.store.records import Event, TrialRow
 PRINTED = "printed"
 """Column of tables that hold printed summaries instead of trials: n, deviation and rounding; `value` is the mean (`summary_of`)."""
 PRINTED_FIELDS = {
-    "n": pl.Int64,
-    "deviation": pl.Float64,
-    "mean_rounding": pl.Float64,
-    "deviation_rounding": pl.Float64,
+    "n": int,
+    "deviation": float,
+    "mean_rounding": float,
+    "deviation_rounding": float,
 }
 
 Level = Literal["host", "boot", "build", "process", "trial"]
@@ -46,16 +45,16 @@ LEVELS: tuple[Level, ...] = ("host", "boot", "build", "process", "trial")
 """Nesting levels, from the highest."""
 
 SCHEMA = {
-    "metric": pl.String,
-    "treatment": pl.String,
-    "value": pl.Float64,
-    **dict.fromkeys(LEVELS, pl.String),
-    "series": pl.String,
-    "round": pl.String,
-    "started": pl.Float64,
-    "seconds": pl.Float64,
+    "metric": str,
+    "treatment": str,
+    "value": float,
+    **dict.fromkeys(LEVELS, str),
+    "series": str,
+    "round": str,
+    "started": float,
+    "seconds": float,
 }
-CONTENTS: Mapping[str, type[pl.String]] = dict.fromkeys(("what", "treatment", "round", "sha256"), pl.String)
+CONTENTS: Mapping[str, type[str]] = dict.fromkeys(("what", "treatment", "round", "sha256"), str)
 """What it is of a trial: nothing for the trial itself, metric:NAME for its samples, stdout, stderr, file:NAME; null if not whole."""
 
 _CHANGES_NAMED = 4

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from trialwise.cli.output import stderr_console
 from trialwise.errors import TrialwiseError
+from trialwise.late import pl
 from trialwise.whole_files import is_special, whole_files
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from trialwise.readers.records import Reading
 
 

@@ -11,8 +11,8 @@ from trialwise.design.sizing import Sizing
 from trialwise.design.stopping import batch_of, condition, extent_text, pilot_size
 from trialwise.experiment.model import Experiment, Metric
 from trialwise.experiment.stopping import Goal, compared_metrics, goals, is_monitored
+from trialwise.late import special
 from trialwise.rules import RULES
-from trialwise.special import ndtri
 from trialwise.statistics.comparing.difference_family import trials_to_decide_at
 from trialwise.statistics.sequential.sampling import MOST, Looks
 from trialwise.statistics.sequential.two_stage import PILOT, TooManyTrialsError
@@ -73,7 +73,7 @@ def _can_be_equivalent(metric: Metric, most: int) -> bool:
 
 def _steady(number: int) -> np.ndarray:
     """Return normal scores about 1: trials as steady as assumed."""
-    scores = ndtri((np.arange(number) + 0.5) / number)
+    scores = special.ndtri((np.arange(number) + 0.5) / number)
     return 1 + STEADY * scores / scores.std(ddof=1)
 
 

@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
-import polars as pl
 
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.exchange.trial_cells import known_numbers
+from trialwise.late import pl
 from trialwise.readers.blocks import Block, Ragged, first_of
 from trialwise.readers.records import Reading
 

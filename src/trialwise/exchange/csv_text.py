@@ -7,8 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import polars as pl
-
+from trialwise.late import pl
 from trialwise.visible import visible
 
 _FORMULA = ("=", "+", "-", "@")

@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-import polars as pl
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from trialwise import __version__
@@ -28,6 +27,7 @@ from trialwise.exchange.pantheon_results import results_of
 from trialwise.exchange.readings_tables import not_whole, rows_of, samples_table, trials_table
 from trialwise.exchange.recorded_readings import recorded
 from trialwise.foreign_files import MEBIBYTE, read_foreign
+from trialwise.late import pl
 from trialwise.readers.content import MOST_BYTES, read_content
 from trialwise.readers.gathering import Gathered, Group
 from trialwise.readers.records import Level, Note, Reading

@@ -6,17 +6,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from trialwise.errors import AnalysisError
 from trialwise.foreign_files import MEBIBYTE, read_foreign
+from trialwise.late import pl
 from trialwise.whole_files import whole_file
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Times = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -149,7 +146,6 @@ def _header(content: bytes) -> list[str]:
 
 
 def _table(content: bytes, forms: Forms) -> pl.DataFrame:
-    import polars as pl
 
     schema = {"time": pl.Float64, "kind": pl.String, **_places(forms), "rest": pl.String}
     first = b"0 ? 0 0 0 ?\n"  # determines the number of columns
@@ -170,8 +166,6 @@ def _table(content: bytes, forms: Forms) -> pl.DataFrame:
 
 def _places(forms: Forms) -> dict[str, type[pl.Float64 | pl.String]]:
     """Return the columns after the kind: numbers, or text if a form has a literal mark there."""
-    import polars as pl
-
     marks = {
         place
         for form in forms.values()
@@ -186,7 +180,6 @@ def _is_number(word: str) -> bool:
 
 
 def _lines_of(table: pl.DataFrame, kind: str, form: str) -> Lines:
-    import polars as pl
 
     found = table.filter(pl.col("kind") == kind)
     words = form.split()[2:]
@@ -267,8 +260,6 @@ def _problem(text: str, forms: Forms, what: str) -> str | None:
 
 def fixed(values: Times) -> pl.Series:
     """Format numbers as text with three decimals."""
-    import polars as pl
-
     thousandths = np.rint(values * 1000).astype(np.int64)
     frame = pl.DataFrame({"sign": thousandths < 0, "value": np.abs(thousandths)})
     sign = pl.when("sign").then(pl.lit("-")).otherwise(pl.lit(""))
@@ -278,15 +269,11 @@ def fixed(values: Times) -> pl.Series:
 
 def whole(values: npt.NDArray[np.integer]) -> pl.Series:
     """Format integers as text."""
-    import polars as pl
-
     return pl.Series(values).cast(pl.String)
 
 
 def rows(*words: str | pl.Series) -> pl.Series:
     """Join words with spaces into one line per index; words given as text are the same in all lines."""
-    import polars as pl
-
     return pl.select(pl.concat_str([pl.lit(word) for word in words], separator=" ")).to_series()
 
 
@@ -300,8 +287,6 @@ def write_log(
     StoreError
         The file cannot be written.
     """
-    import polars as pl
-
     order = np.argsort(np.concatenate([np.asarray(each, dtype=np.float64) for each in times]), kind="stable")
     lines = pl.concat([block.cast(pl.String) for block in blocks])[order]
     with whole_file(path) as aside, aside.open("wb") as file:

@@ -22,6 +22,7 @@ from trialwise.exchange.pantheon_log import (
     write_merged_log,
 )
 from trialwise.foreign_files import open_foreign
+from trialwise.late import pl
 from trialwise.measurement.joining import Joined, join_sightings
 from trialwise.measurement.packets import (
     DIRECTIONS,
@@ -326,7 +327,6 @@ def write_packet_file(
 
 
 def _write_csv(path: Path, packets: Packets) -> None:
-    import polars as pl
 
     frame = pl.DataFrame(
         {

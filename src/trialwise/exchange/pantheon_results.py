@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import polars as pl
-
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.order.trials import FIXED, RANDOM
 from trialwise.analysis.recorded import Recorded, Turn
@@ -16,6 +14,7 @@ from trialwise.analysis.trial_set import TrialSet
 from trialwise.exchange.pantheon_archive import with_unpacked
 from trialwise.exchange.pantheon_folder import PantheonRuns, pantheon_runs, run_name, trials_of
 from trialwise.exchange.pantheon_tunnels import Run
+from trialwise.late import pl
 
 NO_ORDER = (
     "these results of Pantheon do not say in which order the schemes of a run were tried",

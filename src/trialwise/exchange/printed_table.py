@@ -11,11 +11,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 
-import polars as pl
-
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.trial_set import LEVELS, PRINTED, PRINTED_FIELDS, SCHEMA, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
+from trialwise.late import pl
 from trialwise.readers.tables.columns import numbers_of
 from trialwise.readers.tables.table import Table
 
@@ -65,7 +64,7 @@ def printed_trials(table: Table, groups: Sequence[str], name: str) -> TrialSet:
         cells.append({"metric": facts.name, "treatment": treatment, **_cell(table, place, row)})
     if not cells:
         raise AnalysisError(f"{table.path}: the table has no row with a mean")
-    schema = {**SCHEMA, PRINTED: pl.Struct(PRINTED_FIELDS)}
+    schema = {**SCHEMA, PRINTED: pl.Struct(pl.Schema(PRINTED_FIELDS))}
     named = [{**dict.fromkeys(LEVELS, "printed"), "series": "1", "round": "1", **cell} for cell in cells]
     return TrialSet(name, metrics, treatments, pl.DataFrame(named, schema=schema), (*table.notes, _NOTE))
 

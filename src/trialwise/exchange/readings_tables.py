@@ -7,8 +7,6 @@ from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 
-import polars as pl
-
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.errors import AnalysisError
 from trialwise.exchange.block_tables import (
@@ -21,6 +19,7 @@ from trialwise.exchange.block_tables import (
     trials_of,
 )
 from trialwise.exchange.stored_rows import rows_in
+from trialwise.late import pl
 from trialwise.readers.blocks import parts
 from trialwise.readers.records import Inside, Reading, Row
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
-import polars as pl
 
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.order.trials import FIXED, RANDOM
 from trialwise.analysis.recorded import Lost, Recorded, Samples, Turn
 from trialwise.exchange.readings import metric_names, process_names, process_of, trial_set
 from trialwise.exchange.trial_cells import known_numbers
+from trialwise.late import pl
 from trialwise.readers.blocks import Block, Indices
 from trialwise.readers.blocks import parts as parts_of
 from trialwise.readers.records import Reading, Row

@@ -11,9 +11,9 @@ from itertools import pairwise, takewhile
 from typing import Any, NamedTuple, cast, get_args
 
 import numpy as np
-import polars as pl
 from pydantic import TypeAdapter
 
+from trialwise.late import pl
 from trialwise.readers.blocks import Block, Floats, Indices, Ragged, Rows, distinct, first_of
 from trialwise.readers.records import Better, Inside, Row, Status, Summary
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from trialwise.analysis.trial_set import LEVELS, SCHEMA, Boot, Level, MetricFacts, TrialSet, only
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Level as FactorLevel
+from trialwise.late import pl
 
 _ONE = "1"
 """The only series, and the only round."""

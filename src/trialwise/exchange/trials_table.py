@@ -11,13 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import polars as pl
-
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.exchange.printed_table import is_printed, printed_trials
 from trialwise.experiment.model import Measure
+from trialwise.late import pl
 from trialwise.numbers import counted
 from trialwise.readers.tables.columns import numbers_of
 from trialwise.readers.tables.dialect import Dialect

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.errors import TrialError
+from trialwise.late import pl
 from trialwise.measurement.numbers import HINT, NUMBER, nearest, quote
 from trialwise.measurement.samples import Samples
 from trialwise.numbers import counted
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
     from trialwise.measurement.reported import Reported
@@ -111,7 +111,6 @@ def _require_column(reported: Reported, name: str, header: list[str]) -> None:
 
 
 def _parse(reported: Reported, delimiter: str, header: list[str], names: list[str]) -> pl.DataFrame:
-    import polars as pl
 
     try:
         return pl.read_csv(
@@ -141,7 +140,6 @@ def _no_table(reported: Reported, what: str) -> TrialError:
 
 
 def _numbers(reported: Reported, texts: pl.Series, column: str) -> NDArray[np.float64]:
-    import polars as pl
 
     numbers = texts.str.strip_chars().cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
     wrong = np.flatnonzero(~np.isfinite(numbers))

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,8 @@ from trialwise.arrays import Mask
 from trialwise.errors import AnalysisError
 from trialwise.foreign_files import open_foreign
 from trialwise.foreign_parquet import values_of
+from trialwise.late import pl
 from trialwise.whole_files import whole_file
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Direction = Literal["uplink", "downlink"]
 DIRECTIONS: tuple[Direction, Direction] = ("uplink", "downlink")
@@ -275,7 +273,6 @@ def _write_frame(packets: Packets, to: Path | io.BytesIO) -> None:
 
 
 def _frame(packets: Packets) -> pl.DataFrame:
-    import polars as pl
 
     return pl.DataFrame(
         {
@@ -291,7 +288,6 @@ def _frame(packets: Packets) -> pl.DataFrame:
 
 
 def _words(numbers: npt.NDArray[np.uint8], words: Sequence[str]) -> pl.Series:
-    import polars as pl
 
     return pl.Series(numbers).replace_strict(range(len(words)), words, return_dtype=pl.Enum(list(words)))
 
@@ -306,8 +302,6 @@ def read_packets(path: Path, *, within: Path | None = None) -> Packets:
     AnalysisError
         The file cannot be read, lacks a column, or has an unknown direction or event.
     """
-    import polars as pl
-
     from trialwise.foreign_frames import library_errors
 
     try:
@@ -338,7 +332,6 @@ def _check_rows(path: Path, within: Path | None) -> None:
 
 
 def _whole(column: pl.Series, kind: type[_Whole]) -> npt.NDArray[_Whole]:
-    import polars as pl
 
     if column.has_nulls():
         raise ValueError(f"column {column.name} lacks a value")
@@ -346,7 +339,6 @@ def _whole(column: pl.Series, kind: type[_Whole]) -> npt.NDArray[_Whole]:
 
 
 def _finite(column: pl.Series) -> Seconds:
-    import polars as pl
 
     values = column.cast(pl.Float64).to_numpy()
     if not np.isfinite(values).all() or (np.abs(values) > _LATEST).any():
@@ -355,7 +347,6 @@ def _finite(column: pl.Series) -> Seconds:
 
 
 def _numbers(column: pl.Series, words: Sequence[str]) -> npt.NDArray[np.uint8]:
-    import polars as pl
 
     if column.has_nulls():
         raise ValueError(f"column {column.name} lacks a value")

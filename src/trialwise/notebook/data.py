@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Better, Bound, Extent, Method
+from trialwise.late import pl
 from trialwise.notebook.plots import Plot, Plots
 from trialwise.notebook.results import Page, Result
 from trialwise.notebook.sources import Claims, Source
 from trialwise.numbers import counted
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from trialwise.analysis.calibration.results import Calibration
     from trialwise.analysis.comparison.comparing import CompareOptions
     from trialwise.analysis.comparison.results import Comparison
@@ -67,8 +66,6 @@ class Data:
 
         `started` is in Unix seconds.
         """
-        import polars as pl
-
         found = self._set
         factors = dict.fromkeys(name for levels in found.treatments.values() for name in levels)
         levels = [

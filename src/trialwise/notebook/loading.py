@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from weakref import finalize
 
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Better, Measure
+from trialwise.late import pl
 from trialwise.notebook.data import Data
 from trialwise.notebook.sources import Columns, Directory, Files, Source, Table
 from trialwise.temporary import vanishing_folder
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def load(
@@ -90,8 +88,6 @@ def _of_paths(paths: Sequence[Path], factor: str | None, columns: Columns) -> So
 
 def _of_frame(data: object, columns: Columns) -> Source:
     """Keep a DataFrame as a Parquet file for as long as it is used: tables have one reader."""
-    from polars.exceptions import PolarsError
-
     frame = _polars(data)
     kept = ExitStack()
     path = kept.enter_context(vanishing_folder("trialwise-")) / "table.parquet"
@@ -99,7 +95,7 @@ def _of_frame(data: object, columns: Columns) -> Source:
     finalize(table, kept.close)
     try:
         frame.write_parquet(path)
-    except (PolarsError, TypeError, OverflowError) as error:
+    except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
         raise AnalysisError(
             f"a column of the table cannot be read: {error}", hint="columns hold numbers, texts or times"
         ) from error
@@ -107,7 +103,6 @@ def _of_frame(data: object, columns: Columns) -> Source:
 
 
 def _polars(data: object) -> pl.DataFrame:
-    import polars as pl
 
     if isinstance(data, pl.DataFrame):
         return data

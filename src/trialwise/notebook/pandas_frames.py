@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trialwise.errors import AnalysisError
-
-if TYPE_CHECKING:
-    import polars as pl
+from trialwise.late import pl
 
 
 def pandas_of(frame: pl.DataFrame) -> Any:  # noqa: ANN401 pandas is not needed, and has no types here

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 from trialwise.errors import AnalysisError, TrialwiseError
 from trialwise.experiment.defaults import default_bound
 from trialwise.experiment.model import Better, Bound, Convergence, Kpi, Measure, Method, Metric, Variability
+from trialwise.late import pl
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from trialwise.analysis.calibration.calibrating import CalibrateOptions
     from trialwise.analysis.calibration.results import Calibration
     from trialwise.analysis.comparison.between import VerdictSummary

@@ -12,8 +12,8 @@ from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
+from trialwise.late import pl
 from trialwise.readers.records import Better, Inside, Row
 
 Floats = npt.NDArray[np.float64]

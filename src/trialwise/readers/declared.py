@@ -13,9 +13,9 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from trialwise.errors import AnalysisError
+from trialwise.late import pl
 from trialwise.readers.blocks import Block, Indices, Ragged, Rows, count_units, failed, kinds
 from trialwise.readers.codes import sentence
 from trialwise.readers.content import Content

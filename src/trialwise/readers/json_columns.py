@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from trialwise.errors import AnalysisError
 from trialwise.foreign_files import MEBIBYTE
 from trialwise.foreign_frames import library_errors
+from trialwise.late import pl
 from trialwise.readers.json_documents import Lines
 from trialwise.readers.parts import moment
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from math import inf, sqrt
 from typing import TYPE_CHECKING
 
-from trialwise.special import stdtrit
+from trialwise.late import special
 from trialwise.statistics.tails import FEWEST
 
 if TYPE_CHECKING:
@@ -125,5 +125,5 @@ def heavy_tail(moments: RunningMoments, what: str = "trial", most_skewed: float 
 @lru_cache(maxsize=1024)
 def _share_by_chance(n: int) -> float:
     """Return the share of the sum of squares that the farthest of n normal values exceeds in 1 % of cases (Grubbs 1950, two-sided)."""
-    t_squared = float(stdtrit(n - 2, 1 - _BY_CHANCE / (2 * n))) ** 2
+    t_squared = float(special.stdtrit(n - 2, 1 - _BY_CHANCE / (2 * n))) ** 2
     return (n - 1) / n * t_squared / (n - 2 + t_squared)

@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from trialwise.special import ndtr
+from trialwise.late import special
 from trialwise.statistics.checks import Array
 
 _SAMPLES = 1999
@@ -78,7 +78,7 @@ def _within(middles: Array, step: float) -> tuple[Array, Array]:
     # On the side of the smaller tail, so that no difference of shares cancels.
     mirrored = middles > 0
     low, high = np.where(mirrored, -high, low), np.where(mirrored, -low, high)
-    share = np.maximum(ndtr(high) - ndtr(low), 1e-300)
+    share = np.maximum(special.ndtr(high) - special.ndtr(low), 1e-300)
     at_low, at_high = (np.exp(-(end**2) / 2) / sqrt(2 * np.pi) for end in (low, high))
     first = np.clip((at_low - at_high) / share, low, high)
     second = 1 + (low * at_low - high * at_high) / share

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -20,11 +20,9 @@ from trialwise.arrays import Array
 from trialwise.errors import AnalysisError, StoreError
 from trialwise.foreign_files import check_foreign, open_foreign
 from trialwise.foreign_parquet import values_of
+from trialwise.late import pl
 from trialwise.store.connection import RESTORE
 from trialwise.store.files import write_whole
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _SEGMENT = "from-"
 """Prefix of the names of segments."""
@@ -59,8 +57,6 @@ def write_samples(path: Path, values: Array, times: Array | None) -> str:
 
     Returns the SHA-256 of the file.
     """
-    import polars as pl  # takes a tenth of a second, which trials with single numbers save
-
     return _write(
         path, pl.DataFrame({"value": values} if times is None else {"time": times, "value": values})
     )
@@ -71,8 +67,6 @@ def write_segment(path: Path, entries: Sequence[Entry]) -> str:
 
     Returns the SHA-256 of the file.
     """
-    import polars as pl
-
     numbers, attempts, sources, values, times = zip(*entries, strict=True)
     columns = {
         "number": pl.Series(numbers, dtype=pl.Int64),
@@ -86,8 +80,6 @@ def write_segment(path: Path, entries: Sequence[Entry]) -> str:
 
 def _lists(arrays: Sequence[Array | None]) -> pl.Series:
     """Convert arrays to a column of lists; polars gives arrays of equal length another type, which does not mix with lists."""
-    import polars as pl
-
     parts = [None if array is None else pl.Series(array, dtype=pl.Float64) for array in arrays]
     return pl.Series(parts, dtype=pl.List(pl.Float64))
 
@@ -119,7 +111,6 @@ def read_samples(path: Path, number: int, attempt: int, source: str) -> tuple[Ar
 
 
 def _numbers(column: pl.Series) -> Array:
-    import polars as pl
 
     if not column.dtype.is_numeric():
         raise ValueError(f"its column {column.name} holds no numbers")
@@ -149,8 +140,6 @@ def _entries(frame: pl.DataFrame) -> Found:
 
 def _arrays(lists: pl.Series) -> list[Array | None]:
     """Convert a column of lists to arrays that share one buffer; None for a missing list."""
-    import polars as pl
-
     if isinstance(lists.dtype, pl.Array):  # lists of equal length, as earlier versions wrote them
         lists = lists.arr.to_list()
     counts = lists.list.len()
@@ -168,7 +157,6 @@ def _arrays(lists: pl.Series) -> list[Array | None]:
 
 
 def _read(path: Path) -> pl.DataFrame:
-    import polars as pl
 
     require_room([str(path)])
     return pl.read_parquet(path, glob=False)
@@ -221,8 +209,6 @@ def read_many(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Array, A
 
 def _read_segments(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Array, Array | None]] | None:
     """Read trials that share files with others; None if a file is broken or lacks one, which the caller then identifies."""
-    import polars as pl
-
     paths = list(dict.fromkeys(str(folder / file) for file, *_ in wanted))
     sources = list(dict.fromkeys(source for *_, source in wanted))
     try:
@@ -238,8 +224,6 @@ def _read_segments(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Arr
 
 def _read_together(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Array, Array | None]] | None:
     """Read trials with a file each; None if only some have times, or one is broken, which the caller then identifies."""
-    import polars as pl
-
     paths = [str(folder / file) for file, *_ in wanted]
     try:
         with _damage_of(folder):

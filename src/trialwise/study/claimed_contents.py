@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import polars as pl
-
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.trial_set import CONTENTS, TrialSet
 from trialwise.experiment.claims import StatedClaim
+from trialwise.late import pl
 from trialwise.measurement.keeping import kept_digests
 from trialwise.store.outputs import read_files, read_output
 from trialwise.store.records import TrialRow

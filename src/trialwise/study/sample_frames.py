@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-import polars as pl
-from polars.io.plugins import register_io_source
-
 from trialwise.analysis.observations import Observation, StoreObservations
 from trialwise.analysis.recorded import Recorded, Samples
 from trialwise.analysis.trial_set import chosen_metrics
 from trialwise.errors import AnalysisError
+from trialwise.late import pl
 from trialwise.store.samples import TOGETHER
 from trialwise.study.locating import opened
 
@@ -51,6 +49,8 @@ def lazy_samples(path: Path, metric: str) -> pl.LazyFrame:
             yield found if columns is None else found.select(columns)
             if left == 0:
                 return
+
+    from polars.io.plugins import register_io_source  # noqa: TID251  a part that is not imported with the whole
 
     return register_io_source(rows, schema=SCHEMA)
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import polars as pl
-
 from trialwise.analysis.calibration.calibrating import CalibrateOptions, calibrate
 from trialwise.analysis.calibration.results import Calibration
 from trialwise.analysis.comparison.between import VerdictSummary, between_all, pairs_of
@@ -26,6 +24,7 @@ from trialwise.exchange.result_files import NothingKnownError, read_results, too
 from trialwise.exchange.trials_table import TrialColumns
 from trialwise.experiment.model import Metric
 from trialwise.foreign_files import absent
+from trialwise.late import pl
 from trialwise.readers.tables.folders import folder_error
 from trialwise.store.directory import ExperimentDirectory, latest
 from trialwise.study import reading

@@ -15,6 +15,7 @@ from trialwise.experiment.simulation import SimulationSource, SimulationTrial
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES, size_class
 from trialwise.experiment.tilts import EXPECTED_FLOWS, LOAD_RATIO, LOG_LIKELIHOOD
 from trialwise.experiment.traits import assumed
+from trialwise.late import pl
 from trialwise.measurement.samples import Samples
 from trialwise.trials.drawn_flows import Flows
 from trialwise.trials.fabrics import switch_ports
@@ -106,8 +107,6 @@ def flow_records(found: Simulated) -> bytes:
 
     A tilted trial adds `log_likelihood`, the logarithm of the trial's likelihood ratio when the flow ended.
     """
-    import polars as pl  # takes a tenth of a second, which trials without records save
-
     fct = pl.Series("fct_ps", found.result.fct_ps)
     frame = pl.DataFrame({**found.flows, "ideal_ps": found.result.ideal_ps})
     packed = io.BytesIO()

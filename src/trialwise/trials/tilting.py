@@ -14,6 +14,7 @@ from trialwise.arrays import Array
 from trialwise.errors import PlanError
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.tilts import DefensiveTilt, SwitchingTilt, Tilt
+from trialwise.late import special
 from trialwise.trials.drawn_flows import Drawing, Flows
 
 _REACH, _STEP = 8.0, 0.01
@@ -87,19 +88,17 @@ def ranks_of(tilt: SwitchingTilt) -> tuple[list[float], list[float]]:
     The weights are exactly those of this density, so that only the tilt itself is approximate, by less than its slope times
     that width.
     """
-    from trialwise.special import ndtr  # half of the start-up time of `trialwise simulate`
-
     steps = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
-    edges = np.asarray(ndtr(steps), dtype=np.float64)
+    edges = np.asarray(special.ndtr(steps), dtype=np.float64)
     edges[0], edges[-1] = 0.0, 1.0
     # Far above, neighbouring ranks are the same number.
     kept = np.concatenate([[True], np.diff(edges) > 0])
     kept[-1] = True
     edges, steps = edges[kept], steps[kept]
     places = (tilt.mu + tilt.sigma * steps - tilt.tilted_mu) / tilt.tilted_sigma
-    below = np.asarray(ndtr(places), dtype=np.float64)
+    below = np.asarray(special.ndtr(places), dtype=np.float64)
     below[0], below[-1] = 0.0, 1.0
-    above = np.asarray(ndtr(-places), dtype=np.float64)
+    above = np.asarray(special.ndtr(-places), dtype=np.float64)
     above[0], above[-1] = 1.0, 0.0
     # Differences of the smaller tail keep their digits.
     masses = np.where(places[1:] < 0, np.diff(below), -np.diff(above))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.calibration.results import Arrangement
 from trialwise.analysis.calibration.splits import Splits, blocks_of, judged, parents_of, random_sides
 from trialwise.analysis.trial_set import LEVELS, Level
+from trialwise.late import pl
 
 _DRAWS = 200
 _SPLITS_OF_DRAW = 200

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.calibration.alarms import How, false_alarms, other_rates, re_split
@@ -28,6 +27,7 @@ from trialwise.analysis.comparison.sides import selected, treatment_name
 from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet
 from trialwise.analysis.unit_words import repeating
 from trialwise.experiment.aa_design import SIDE, SIDES
+from trialwise.late import pl
 from trialwise.numbers import as_given
 
 QUANTILE = 95.0

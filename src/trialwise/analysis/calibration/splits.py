@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from trialwise.analysis.calibration.results import Arrangement
 from trialwise.analysis.trial_set import LEVELS, Level
 from trialwise.arrays import Array
+from trialwise.late import pl
 from trialwise.statistics.comparing.welch import contrast, two_sided
 from trialwise.statistics.estimates.moments import Moments
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from math import isfinite
 
-import polars as pl
-
 from trialwise import statistics as st
 from trialwise.analysis.calibration.results import LevelSpread, Spread
 from trialwise.errors import StatisticsError
+from trialwise.late import pl
 
 NESTED = ("host", "boot", "build", "process", "round", "trial")
 """The levels that are distinguished: builds only if a boot has several, and processes, in place of the rounds that they run

@@ -13,7 +13,6 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from trialwise.analysis.claims.reproduction import NOT_COMPARABLE, NOT_REPRODUCED, Reproduced, Word
 from trialwise.analysis.claims.results import ClaimResult, Verdict
@@ -21,6 +20,7 @@ from trialwise.analysis.claims.treatments import claimed_metrics, claimed_treatm
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.experiment.claims import StatedClaim
+from trialwise.late import pl
 from trialwise.numbers import counted
 from trialwise.visible import visible
 

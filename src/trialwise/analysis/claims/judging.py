@@ -47,8 +47,8 @@ from trialwise.experiment.claims import (
     StatedValue,
 )
 from trialwise.experiment.placeholders import level_text
+from trialwise.late import special
 from trialwise.numbers import as_given
-from trialwise.special import ndtri
 
 _CHANCE = 0.9
 """Chance of a verdict with the units that are said to be missing."""
@@ -202,10 +202,10 @@ def _more(found: _Found, wanted: _Range, level: float) -> int | None:
     if found.estimate is None or not isfinite(half):
         return None
     distance = min(abs(found.estimate - end) for end in (wanted.low, wanted.high))
-    reach = float(ndtri(level))
+    reach = float(special.ndtri(level))
     if not distance:
         return None
-    total = min(found.n) * (half * (reach + float(ndtri(_CHANCE))) / reach / distance) ** 2
+    total = min(found.n) * (half * (reach + float(special.ndtri(_CHANCE))) / reach / distance) ** 2
     return max(1, ceil(total) - min(found.n)) if total < _MOST else None
 
 

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, log, log1p
 
-import polars as pl
-
 from trialwise.analysis.claims.identical import same_numbers
 from trialwise.analysis.claims.judging import judge_claim
 from trialwise.analysis.claims.reproduction import (
@@ -28,7 +26,7 @@ from trialwise.analysis.claims.results import ClaimResult
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.experiment.claims import StatedClaim, StatedRanking
 from trialwise.experiment.placeholders import level_text
-from trialwise.special import ndtri
+from trialwise.late import pl, special
 
 FIRST_SHARE = 0.2
 """Share of the error that each look before the last one may spend."""
@@ -89,15 +87,15 @@ def rounds_for_effect(
     claim: StatedClaim, effect: Effect, theirs: ClaimResult, *, is_factor: bool
 ) -> int | None:
     """Return what `rounds_for` does, where the effect that the original has is known; `is_factor`: it is the logarithm of a ratio."""
-    reach = float(ndtri(level_of(theirs.level / 100, 1 - FIRST_SHARE)))
+    reach = float(special.ndtri(level_of(theirs.level / 100, 1 - FIRST_SHARE)))
     distances = [abs(effect.estimate - end) for end in _bounds(claim, theirs, is_factor=is_factor)]
     if not all(distances):
         return None
-    errors = [distance / (reach + float(ndtri(_CHANCE))) for distance in distances]
+    errors = [distance / (reach + float(special.ndtri(_CHANCE))) for distance in distances]
     needed = [effect.spread / error**2 for error in errors]
     tolerance = tolerance_of(claim, effect, is_factor=is_factor)
     if tolerance is not None:
-        error = tolerance / (reach + float(ndtri((1 + _CHANCE) / 2)))
+        error = tolerance / (reach + float(special.ndtri((1 + _CHANCE) / 2)))
         if error <= effect.error:
             return None
         needed.append(effect.spread / (error**2 - effect.error**2))

@@ -30,7 +30,7 @@ from trialwise.experiment.claims import (
     StatedRatio,
     StatedValue,
 )
-from trialwise.special import stdtrit
+from trialwise.late import special
 
 Agreement = Literal["agrees", "differs", "too few"]
 Word = Literal[
@@ -106,7 +106,7 @@ def difference_interval(
     parts = original.error**2, rerun.error**2
     total = sum(parts)
     freedom = total**2 / (parts[0] ** 2 / original.freedom + parts[1] ** 2 / rerun.freedom)
-    half = float(stdtrit(freedom, (1 + level) / 2)) * sqrt(total + 2 * spread**2)
+    half = float(special.stdtrit(freedom, (1 + level) / 2)) * sqrt(total + 2 * spread**2)
     between = rerun.estimate - original.estimate
     return between - half, between + half
 
@@ -125,7 +125,7 @@ def prediction_interval(original: Effect, n: int, level: float, spread: float = 
     A poor original predicts everything: inside is never by itself a reproduction.
     """
     variance = original.spread * (1 / original.n + 1 / n) + 2 * spread**2
-    half = float(stdtrit(original.freedom, (1 + level) / 2)) * sqrt(variance)
+    half = float(special.stdtrit(original.freedom, (1 + level) / 2)) * sqrt(variance)
     return original.estimate - half, original.estimate + half
 
 
@@ -227,7 +227,7 @@ def _further(
 ) -> int | None:
     """Return the further units on each side that show agreement with a chance of 90 %, if the difference stays what it is."""
     distance = (tolerance or 0.0) - abs(between)
-    error = distance / float(stdtrit(now.freedom, level) + stdtrit(now.freedom, _CHANCE))
+    error = distance / float(special.stdtrit(now.freedom, level) + special.stdtrit(now.freedom, _CHANCE))
     if error <= before.error:
         return None
     total = now.spread / (error**2 - before.error**2)

@@ -13,7 +13,7 @@ from math import ceil, sqrt
 import numpy as np
 
 from trialwise.arrays import Array
-from trialwise.special import nctdtr, stdtr, stdtrit
+from trialwise.late import special
 
 _SIZE, _POWER, _CHANCE = 0.05, 1 / 3, 0.8
 _MOST = 10_000
@@ -42,7 +42,7 @@ def d33_of(n: tuple[int, int]) -> float:
     from scipy.stats import nct  # its upper tail is more exact than 1 - nctdtr
 
     freedom, root = sum(n) - 2, _root(n)
-    critical = float(stdtrit(freedom, 1 - _SIZE / 2))
+    critical = float(special.stdtrit(freedom, 1 - _SIZE / 2))
     return float(brentq(lambda d: nct.sf(critical, freedom, d * root) - _POWER, 1e-9, 20.0))
 
 
@@ -61,7 +61,7 @@ def telescope(sides: tuple[Array, Array], n: tuple[int, int]) -> Telescope | Non
         return None
     d, d33 = float(np.mean(one) - np.mean(other)) / pooled, d33_of(n)
     root = _root((one.size, other.size))
-    chance = float(nctdtr(freedom, d33 * root, d * root))
+    chance = float(special.nctdtr(freedom, d33 * root, d * root))
     return Telescope(d, d33, chance <= _SIZE, _enough(d33))
 
 
@@ -70,7 +70,7 @@ def rejects(d33: float, n: int) -> float:
     from scipy.stats import nct
 
     freedom, root = 2 * n - 2, _root((n, n))
-    return float(stdtr(freedom, nct.ppf(_SIZE, freedom, d33 * root)))
+    return float(special.stdtr(freedom, nct.ppf(_SIZE, freedom, d33 * root)))
 
 
 def _enough(d33: float) -> int:

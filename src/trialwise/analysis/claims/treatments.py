@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import polars as pl
 
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.nesting import highest_that_varies, nested_means
@@ -26,6 +25,7 @@ from trialwise.experiment.claims import (
 from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.problems import nearest
+from trialwise.late import pl
 from trialwise.numbers import as_given, first_of
 from trialwise.readers.units import normalised
 

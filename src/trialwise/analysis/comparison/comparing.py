@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.comparison.geometric import geometric_means
@@ -18,6 +17,7 @@ from trialwise.analysis.equal_trials import equal_notes, repeating, tail_notes
 from trialwise.analysis.nesting import Units, units, units_with_summaries
 from trialwise.analysis.trial_set import PRINTED, Level, MetricFacts, TrialSet
 from trialwise.experiment.model import Extent
+from trialwise.late import pl
 from trialwise.numbers import counted
 
 PAPER_MARGIN = Extent(10.0, relative=True)

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
-import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.comparison.results import ComparisonRow, GeometricMean
@@ -14,6 +13,7 @@ from trialwise.analysis.nesting import highest_that_varies, nested_means
 from trialwise.analysis.trial_set import LEVELS, PRINTED, Level, TrialSet
 from trialwise.analysis.unit_words import sides_text
 from trialwise.arrays import Array
+from trialwise.late import pl
 
 _CELL = ("metric", "treatment")
 _NAME = "cell"

@@ -8,12 +8,12 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.nesting import highest_that_varies, units_of
 from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet
 from trialwise.experiment.model import Better
+from trialwise.late import pl
 from trialwise.numbers import about
 
 Values = Mapping[str, Mapping[str, float]]

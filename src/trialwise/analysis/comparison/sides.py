@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
-import polars as pl
-
 from trialwise.analysis.boots import with_joined_boots
 from trialwise.analysis.comparison.results import OneSided
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import level_text
+from trialwise.late import pl
 
 Selection = Mapping[str, Sequence[str]]
 """Names of factors mapped to the selected levels, as text."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from itertools import product
 from math import nan, prod
 
-import polars as pl
-
 from trialwise import statistics as st
 from trialwise.analysis.effects.results import LevelComparison
 from trialwise.analysis.effects.trials import Part, column_of
@@ -17,6 +15,7 @@ from trialwise.analysis.trial_set import Level
 from trialwise.analysis.unit_words import plural, sides_text
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Extent
+from trialwise.late import pl
 
 _UNIT = "unit"
 

@@ -8,7 +8,6 @@ from math import isnan, nan
 from typing import TypeAlias
 
 import numpy as np
-import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.effects.paper_results import (
@@ -23,6 +22,7 @@ from trialwise.analysis.effects.table import SampleSeries
 from trialwise.analysis.effects.terms import VALUE, Columns, cell_means, pair_rows
 from trialwise.analysis.effects.trials import FactorTrials, Part, by_levels, column_of, held_factors, parts
 from trialwise.errors import StatisticsError
+from trialwise.late import pl
 from trialwise.statistics.effects.anova import DEFAULT_PERMUTATIONS
 
 _LEVEL = 0.05

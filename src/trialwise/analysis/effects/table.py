@@ -8,12 +8,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Measure
+from trialwise.late import pl
 from trialwise.readers.tables.columns import numbers_of
 from trialwise.readers.tables.dialect import Dialect
 from trialwise.readers.tables.table import Table, read_table

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import isnan, nan
 
 import numpy as np
-import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.effects.results import (
@@ -23,6 +22,7 @@ from trialwise.analysis.equal_trials import tail_notes
 from trialwise.analysis.trial_set import Level
 from trialwise.analysis.unit_words import plural, repeating
 from trialwise.errors import StatisticsError
+from trialwise.late import pl
 from trialwise.statistics.effects.anova import AnovaMethod
 from trialwise.statistics.effects.factorial import MAX_FACTORS
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-import polars as pl
-
 from trialwise.analysis.nesting import highest_that_varies, nested_means
 from trialwise.analysis.trial_set import Level, TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.experiment.placeholders import level_text
+from trialwise.late import pl
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
-import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.estimation.control_columns import KnownWorkloads
@@ -17,6 +16,7 @@ from trialwise.analysis.trial_set import TrialSet
 from trialwise.arrays import Array
 from trialwise.errors import AnalysisError, PlanError, StatisticsError
 from trialwise.experiment.model import Controls, Experiment, Metric
+from trialwise.late import pl
 from trialwise.numbers import counted, write
 
 FEWEST = 200

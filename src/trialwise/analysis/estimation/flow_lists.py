@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import sha256
 
-import polars as pl
-
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill, names_in
+from trialwise.late import pl
 
 
 def flow_list_names(experiment: Experiment, levels: Mapping[str, Mapping[str, Level]]) -> Mapping[str, str]:

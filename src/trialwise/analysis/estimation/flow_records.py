@@ -9,7 +9,6 @@ from math import inf
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from trialwise import statistics as st
 from trialwise.arrays import Array
@@ -19,6 +18,7 @@ from trialwise.experiment.simulation import SimulationSource
 from trialwise.experiment.simulation_quantities import size_class
 from trialwise.foreign_files import check_foreign
 from trialwise.foreign_frames import library_errors
+from trialwise.late import pl
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.records import TrialRow
 from trialwise.store.samples import TOGETHER, record_name, require_room

@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-import polars as pl
-
 from trialwise import statistics as st
 from trialwise.analysis.estimation.estimates import is_estimated
 from trialwise.analysis.observations import Observation, StoreObservations
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.experiment.estimands import estimand_text, measure_text
 from trialwise.experiment.model import Experiment, Metric
+from trialwise.late import pl
 from trialwise.numbers import about, decimals, write
 
 MIN_BEYOND = 20

@@ -11,6 +11,7 @@ import numpy as np
 from trialwise.analysis.comparison.results import ComparisonRow
 from trialwise.analysis.likeness.results import JudgedRow
 from trialwise.arrays import Array
+from trialwise.late import special
 from trialwise.numbers import p_equals
 from trialwise.statistics.comparing.holm import holm
 from trialwise.statistics.fitting.exceedance import exceedance_p, values_beyond
@@ -93,9 +94,7 @@ def _by_means(row: JudgedRow, p: float, alpha: float) -> JudgedRow:
 
 def _more(n: int, p: float, alpha: float) -> int | None:
     """Return about how many further trials take a normal deviate from that of `p` to that of `alpha` with a chance of 90 %."""
-    from trialwise.special import ndtri
-
-    now, wanted = -float(ndtri(min(p, 1.0) / 2)), -float(ndtri(alpha / 2))
+    now, wanted = -float(special.ndtri(min(p, 1.0) / 2)), -float(special.ndtri(alpha / 2))
     needed = n * (((wanted + _POWER) / now) ** 2 - 1) if now > 0 else np.inf
     return ceil(needed) if needed <= 10_000 else None
 

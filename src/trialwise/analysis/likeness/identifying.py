@@ -17,6 +17,7 @@ from trialwise import statistics as st
 from trialwise.analysis.likeness.results import IdentifiedWay, LossRuns, Parameter, Service
 from trialwise.arrays import Array, Mask
 from trialwise.errors import AnalysisError
+from trialwise.late import special
 from trialwise.measurement.packets import DELIVERED, DIRECTIONS, HELD, Direction, Packets
 
 CONFIDENCE = 95.0
@@ -344,9 +345,7 @@ def _between(part: Array, whole: Array) -> float:
 
 
 def _reach(n: int) -> float:
-    from trialwise.special import stdtrit
-
-    return float(stdtrit(n - 1, 0.5 + CONFIDENCE / 200))
+    return float(special.stdtrit(n - 1, 0.5 + CONFIDENCE / 200))
 
 
 def _runs(fates: Sequence[Mask], share: float) -> LossRuns:

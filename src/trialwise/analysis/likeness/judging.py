@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
-import polars as pl
-
 from trialwise.analysis.comparison.comparing import PAPER_MARGIN, CompareOptions, compare
 from trialwise.analysis.comparison.results import ComparisonRow
 from trialwise.analysis.likeness.chance import OF_SPREAD, beyond, confirmed
@@ -14,6 +12,7 @@ from trialwise.analysis.likeness.distances import Values, Yardstick, collected
 from trialwise.analysis.likeness.results import JudgedRow
 from trialwise.analysis.likeness.values import METRICS
 from trialwise.analysis.trial_set import LEVELS, PRINTED, SCHEMA, MetricFacts, TrialSet
+from trialwise.late import pl
 from trialwise.numbers import counted
 
 TrialValues = Mapping[str, float]

@@ -6,13 +6,12 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import polars as pl
-
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import level_text
+from trialwise.late import pl
 
 _ERROR = "error of "
 

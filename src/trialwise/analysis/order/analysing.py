@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import polars as pl
-
 from trialwise import statistics as st
 from trialwise.analysis.order.carry_over import carry_overs, interleaved, varied
 from trialwise.analysis.order.extra_rounds import further_rounds
@@ -22,7 +20,7 @@ from trialwise.analysis.order.trials import FIXED, RANDOM, OrderTrials
 from trialwise.analysis.order.verdict import corrected_together, experiment_verdict
 from trialwise.analysis.order.workers import worker_differences, worker_spread
 from trialwise.experiment.model import Better, Method
-from trialwise.special import ndtri
+from trialwise.late import pl, special
 
 _ALL_PAIRS = 8
 """Largest number of treatments for which all pairs are compared by default."""
@@ -250,7 +248,7 @@ def _further(one: _Compared, size: int, options: OrderOptions) -> int | None:
     if low is None or high is None:
         return None
     scale = 100 / abs(effect.fixed_interval.median)
-    error = (high - low) / (2 * float(ndtri(0.5 + options.confidence / 200)))
+    error = (high - low) / (2 * float(special.ndtri(0.5 + options.confidence / 200)))
     level = options.alpha / (1 if options.correction == "none" else max(size, 1))
     return further_rounds(
         scale * effect.shift.estimate,

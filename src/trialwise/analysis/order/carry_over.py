@@ -6,11 +6,11 @@ import dataclasses
 from math import ceil
 
 import numpy as np
-import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.order.results import GroupCarryOver, LastingEffect, Matrix, PairEffect
 from trialwise.analysis.order.trials import RANDOM
+from trialwise.late import pl
 
 _MAX_IN_MATRIX = 40
 _MAX_PERMUTED = 50

@@ -7,15 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from math import isfinite
 
-import polars as pl
-
 from trialwise.analysis.changes import reread_notes
 from trialwise.analysis.conditions.timescales import analyse_metric
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.order.results import Problem
-from trialwise.analysis.order.trials import FIXED, RANDOM, OrderTrials, recorded_trials
+from trialwise.analysis.order.trials import FIXED, RANDOM, RECORDED, OrderTrials, recorded_trials
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Experiment, Metric
+from trialwise.late import pl
 from trialwise.numbers import counted
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
@@ -24,13 +23,6 @@ from trialwise.store.records import TrialRow
 _RAN = ("finished", "failed", "invalid", "abandoned", "excluded")
 _WHOLE = ("finished", "invalid")
 """Trials with other statuses were interrupted, or disturbed by what they are left out for, and leave an unknown state behind."""
-_SCHEMA = {
-    "line": pl.Int64,
-    **dict.fromkeys(("metric", "group", "family", "treatment", "known_order", "worker", "round"), pl.String),
-    "place": pl.Float64,
-    "number": pl.Float64,
-    "follows": pl.Boolean,
-}
 
 
 def read_order_directory(
@@ -64,7 +56,7 @@ def read_order_directory(
         for place, row in enumerate(ran, start=1)
     ]
     several = len({row.worker for row in ran}) > 1
-    table = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+    table = pl.DataFrame(rows, schema=RECORDED, orient="row")
     if not several:
         table = table.with_columns(pl.lit("").alias("worker"))
     problems = [*_lost(ran), *(problem for name in values for problem in _without(name, ran, values[name]))]

@@ -6,7 +6,7 @@ from math import ceil, isfinite, sqrt
 
 import numpy as np
 
-from trialwise.special import ndtr, ndtri
+from trialwise.late import special
 
 CHANCE = 0.9
 """Probability that the reported number of rounds settles a case, for any truth within the present interval."""
@@ -45,8 +45,8 @@ def further_rounds(
     """
     if not (isfinite(estimate) and isfinite(error) and error > 0 and margin > 0):
         return None
-    beyond = -float(ndtri(alpha / 2))
-    reach = float(ndtri(0.5 + confidence / 200))
+    beyond = -float(special.ndtri(alpha / 2))
+    reach = float(special.ndtri(0.5 + confidence / 200))
     # An interval is itself too uncertain to promise that a few more rounds suffice.
     further = max(1, ceil(rounds * _LEAST))
     while further <= FAR:
@@ -70,6 +70,6 @@ def _settled(
     if within >= shown:
         return 1.0
     spread, centres = final * sqrt(1 - share), estimate + (1 - share) * error * _TRUTHS
-    inside = ndtr((within - centres) / spread) - ndtr((-within - centres) / spread)
-    outside = ndtr((-shown - centres) / spread) + ndtr((centres - shown) / spread)
+    inside = special.ndtr((within - centres) / spread) - special.ndtr((-within - centres) / spread)
+    outside = special.ndtr((-shown - centres) / spread) + special.ndtr((centres - shown) / spread)
     return float((inside + outside).min())

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.order.results import OrderAnalysis
 from trialwise.analysis.order.trials import FIXED, RANDOM, OrderTrials
+from trialwise.late import pl
 
 MAX_TRIALS = 3000
 """Maximum number of trials drawn; more are thinned evenly over time."""

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from trialwise.analysis.order.results import Problem
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Better
+from trialwise.late import pl
 from trialwise.numbers import as_given, counted
 from trialwise.readers.tables.columns import numbers_of
 from trialwise.readers.tables.dialect import Dialect
@@ -30,6 +30,14 @@ _NAMES = {
     "worker": ("worker",),
     "metric": ("metric",),
 }
+RECORDED = {
+    "line": int,
+    **dict.fromkeys(("metric", "group", "family", "treatment", "known_order", "worker", "round"), str),
+    "place": float,
+    "number": float,
+    "follows": bool,
+}
+"""The columns of trials that a ledger or an import recorded."""
 _ORDERS = {FIXED: (FIXED,), RANDOM: (RANDOM, "balanced")}
 MAX_PROBLEMS = 100
 _MAX_ALIKE = 5
@@ -203,7 +211,7 @@ def order_trials(
 def recorded_trials(
     source: str, table: pl.DataFrame, problems: Sequence[Problem], notes: Sequence[str]
 ) -> OrderTrials:
-    """Build trials from a ledger, with the columns of `OrderTrials`; rounds are numbered here.
+    """Build trials from a ledger, with the columns of `RECORDED`; rounds are numbered here.
 
     Raises
     ------

@@ -11,12 +11,11 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from trialwise.analysis.order.results import WorkerDifference, WorkerSpread
 from trialwise.analysis.order.trials import FIXED, RANDOM
 from trialwise.arrays import Array
-from trialwise.special import chdtrc, ndtr
+from trialwise.late import pl, special
 from trialwise.statistics.order.order import interval_of_sorted, kruskal_wallis
 from trialwise.statistics.pooled.estimates import Pooled
 
@@ -124,7 +123,7 @@ def _level(values: Array, own: Flags) -> tuple[float | None, float] | None:
         return None
     base = _median(others)
     h = kruskal_wallis(Pooled.of(mine, others))
-    return (100 * (_median(mine) - base) / base if base else None), float(chdtrc(1, h))
+    return (100 * (_median(mine) - base) / base if base else None), float(special.chdtrc(1, h))
 
 
 def _order(values: Array, own: Flags, fixed: Flags) -> tuple[float | None, float] | None:
@@ -138,7 +137,7 @@ def _order(values: Array, own: Flags, fixed: Flags) -> tuple[float | None, float
     base = medians[2].median
     if error <= 0:
         return None
-    return (100 * difference / base if base else None), 2 * float(ndtr(-abs(difference) / error))
+    return (100 * difference / base if base else None), 2 * float(special.ndtr(-abs(difference) / error))
 
 
 def _median(ordered: Array) -> float:

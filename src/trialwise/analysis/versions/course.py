@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
 
-import polars as pl
-
 from trialwise.analysis.trial_set import TrialSet
+from trialwise.late import pl
 from trialwise.statistics.order.predecessors import read_trials
 from trialwise.statistics.tests.trends import Trend, trends
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-import polars as pl
-
 from trialwise.analysis.calibration.noise_floor import with_floor
 from trialwise.analysis.calibration.results import Calibration
 from trialwise.analysis.comparison.between import between_treatments
@@ -18,6 +16,7 @@ from trialwise.analysis.versions.gate import outcome_of, together
 from trialwise.analysis.versions.looks import VERSION, AbPlan
 from trialwise.analysis.versions.results import Outcome, Stage
 from trialwise.errors import AnalysisError
+from trialwise.late import pl
 
 Judged = tuple[Stage, Comparison | None, tuple[Outcome, ...], Outcome]
 

@@ -18,8 +18,8 @@ from trialwise.analysis.comparison.results import ComparisonRow
 from trialwise.arrays import Array
 from trialwise.experiment.model import Extent
 from trialwise.experiment.quantity import duration_text
+from trialwise.late import special
 from trialwise.numbers import about, counted, write
-from trialwise.special import chdtri, ndtr, stdtrit
 
 CHANCE = 0.9
 """With which the slowdown is found."""
@@ -68,7 +68,7 @@ def deviations(rows: Sequence[ComparisonRow]) -> Array:
 def deviation_at_most(difference: st.Difference) -> float:
     """Return the upper confidence bound of the standard deviation of pairs, so that a quiet pilot does not promise too much."""
     n = difference.n[0]
-    return difference.welch.se * sqrt(n * (n - 1) / float(chdtri(n - 1, _SURE)))
+    return difference.welch.se * sqrt(n * (n - 1) / float(special.chdtri(n - 1, _SURE)))
 
 
 def chance(slowdown: float, rounds: int, pilot: int, spread: Array, margin: Extent, errors: Errors) -> float:
@@ -122,11 +122,11 @@ def _exceeds(shift: float, n: int, spread: Array, error: float) -> Array:
     The noncentral distribution is approximated as in Abramowitz and Stegun 1964, 26.7.10.
     """
     freedoms = n - 1
-    critical = float(stdtrit(freedoms, 1 - error))
+    critical = float(special.stdtrit(freedoms, 1 - error))
     away = np.divide(
         shift * n**0.5, spread, out=np.full(spread.shape, inf * np.sign(shift)), where=spread > 0
     )
     reached = away - critical * (1 - 1 / (4 * freedoms))
     return np.fromiter(
-        (float(ndtr(float(z))) for z in reached / (1 + critical**2 / (2 * freedoms)) ** 0.5), float
+        (float(special.ndtr(float(z))) for z in reached / (1 + critical**2 / (2 * freedoms)) ** 0.5), float
     )

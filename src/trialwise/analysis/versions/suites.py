@@ -15,7 +15,6 @@ from math import ceil
 from typing import Literal
 
 import numpy as np
-import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.calibration.noise_floor import with_floor
@@ -40,8 +39,8 @@ from trialwise.analysis.versions.reach import (
 from trialwise.analysis.versions.results import Outcome, Stage
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Extent
+from trialwise.late import pl, special
 from trialwise.numbers import write
-from trialwise.special import ndtri, stdtrit
 
 LARGER = 5 / 3
 """The change, as a multiple of the margin, that fresh trials are to find: 5 % for a margin of 3 %."""
@@ -350,6 +349,6 @@ def _rounds(row: ComparisonRow, alpha: float, beyond: float) -> int | None:
     if not deviation:
         return least
     for _ in range(5):  # the critical value falls with the rounds, so that each pass comes closer
-        reach = float(stdtrit(rounds - 1, 1 - alpha / 2)) + float(ndtri(_POWER))
+        reach = float(special.stdtrit(rounds - 1, 1 - alpha / 2)) + float(special.ndtri(_POWER))
         rounds = max(least, ceil(min((reach * deviation / (beyond * one.margin)) ** 2, MOST)))
     return rounds if rounds < MOST else None

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-import polars as pl
-
+from trialwise.late import pl
 from trialwise.readers.appended import apart_at, documents_apart
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader

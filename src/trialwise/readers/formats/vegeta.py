@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-import polars as pl
-
 from trialwise.errors import AnalysisError
+from trialwise.late import pl
 from trialwise.readers.appended import documents_apart
 from trialwise.readers.content import Content
 from trialwise.readers.declared import Found, Reader

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 import numpy as np
-import polars as pl
 
 from trialwise.errors import AnalysisError
+from trialwise.late import pl
 from trialwise.numbers import as_given
 from trialwise.range import OTHER_UNIT, beyond_range
 from trialwise.readers.tables.numbers import Parsed, parsed

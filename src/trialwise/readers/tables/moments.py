@@ -15,9 +15,9 @@ from typing import Literal, cast
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from trialwise.arrays import Array
+from trialwise.late import pl
 
 Order = Literal["day-first", "month-first", "year-first"]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import polars as pl
 
+from trialwise.late import pl
 from trialwise.readers.tables.dialect import Decimal
 from trialwise.readers.tables.words import MISSING
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-import polars as pl
-
 from trialwise.errors import AnalysisError
 from trialwise.foreign_frames import library_errors
 from trialwise.foreign_parquet import values_of
+from trialwise.late import pl
 
 MAX_CELLS = 200_000_000
 """Maximum of rows times columns; compression lets a few bytes claim billions."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import polars as pl
 
 from trialwise.foreign_files import MEBIBYTE
+from trialwise.late import pl
 
 _PIECE = 4 * MEBIBYTE
 _PART = 1 << 18

@@ -10,9 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-import polars as pl
-
 from trialwise.errors import AnalysisError
+from trialwise.late import pl
 from trialwise.readers.content import WIDE_MARKS, Content
 from trialwise.readers.declared import NO_UNIT, Found, Reader
 from trialwise.readers.tables.numbers import Parsed, is_missing, parsed

@@ -11,9 +11,9 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from trialwise.errors import AnalysisError
+from trialwise.late import pl
 from trialwise.readers.blocks import Indices, distinct, first_of
 from trialwise.readers.declared import Found, numbered
 from trialwise.readers.records import Better, Inside, Summary, listed

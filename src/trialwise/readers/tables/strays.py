@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import polars as pl
-
+from trialwise.late import pl
 from trialwise.numbers import counted
 
 

@@ -7,10 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import polars as pl
-
 from trialwise.errors import AnalysisError
 from trialwise.foreign_parquet import MAGIC
+from trialwise.late import pl
 from trialwise.readers.tables import numbers, parquet
 from trialwise.readers.tables.content import content_of
 from trialwise.readers.tables.dialect import Decimal, Dialect

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-import polars as pl
-
 from trialwise.errors import AnalysisError
 from trialwise.foreign_frames import library_errors
+from trialwise.late import pl
 from trialwise.numbers import counted
 from trialwise.readers.tables import words
 from trialwise.readers.tables.dialect import Dialect

@@ -10,10 +10,10 @@ from typing import cast, get_args
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from trialwise.arrays import Array
 from trialwise.errors import AnalysisError, TrialwiseError
+from trialwise.late import pl
 from trialwise.numbers import as_given, write
 from trialwise.readers.tables.columns import numbers_of
 from trialwise.readers.tables.moments import Order, is_dated, lacks, moments

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import polars as pl
-
 from trialwise.foreign_files import MEBIBYTE
+from trialwise.late import pl
 from trialwise.readers.tables.moments import is_dated
 from trialwise.readers.tables.numbers import clear_comma, parsed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil, isfinite
 
 from trialwise.errors import StatisticsError
-from trialwise.special import ndtri
+from trialwise.late import special
 from trialwise.statistics.checks import as_percent
 from trialwise.statistics.comparing.verdicts import as_confidence
 
@@ -32,7 +32,7 @@ def equivalence_size(spread: float, *, confidence: float = 95, chance: float = 9
     """
     if not (isfinite(spread) and spread > 0):
         raise StatisticsError(f"the spread over the margin is {spread!r}; expected a number above 0")
-    quantiles = ndtri(as_confidence(confidence)) + ndtri(float(as_percent(chance, "chance")))
+    quantiles = special.ndtri(as_confidence(confidence)) + special.ndtri(float(as_percent(chance, "chance")))
     size = 2 * float(quantiles) ** 2 * spread**2 + 1
     if size > _MOST:
         raise StatisticsError(f"{size:.3g} trials would be needed; allow a wider margin")

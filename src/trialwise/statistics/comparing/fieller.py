@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import atan2, copysign, cos, inf, nan, pi, sin, tan
 from typing import TYPE_CHECKING
 
-from trialwise.special import stdtrit
+from trialwise.late import special
 from trialwise.statistics.comparing.welch import least_p_value, rejects
 from trialwise.statistics.roots import root_between
 
@@ -100,4 +100,4 @@ def _beyond(a: Moments, b: Moments, angle: float, alpha: float) -> float:
     if both == 0:
         return size or -1.0
     df = 1 / ((of_a / both) ** 2 / (a.n - 1) + (of_b / both) ** 2 / (b.n - 1))
-    return size + float(stdtrit(df, alpha / 2)) * both**0.5
+    return size + float(special.stdtrit(df, alpha / 2)) * both**0.5

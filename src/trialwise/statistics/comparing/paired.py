@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.errors import StatisticsError
-from trialwise.special import stdtrit
+from trialwise.late import special
 from trialwise.statistics.checks import Array, as_values, one_of
 from trialwise.statistics.comparing.difference import Difference, reason_of
 from trialwise.statistics.comparing.fieller import Ratio
@@ -145,7 +145,7 @@ def _against(values: Array) -> Contrast:
 def _ratio(a: Array, b: Array, level: float) -> Ratio:
     """Compute the set of `paired_ratio`: g r² - 2 h r + k <= 0."""
     n = a.size
-    reach = float(stdtrit(n - 1, (1 + level) / 2)) ** 2 / n
+    reach = float(special.stdtrit(n - 1, (1 + level) / 2)) ** 2 / n
     covariance = np.atleast_2d(np.cov(a, b))
     g = float(a.mean()) ** 2 - reach * float(covariance[0, 0])
     h = float(a.mean() * b.mean()) - reach * float(covariance[0, 1])

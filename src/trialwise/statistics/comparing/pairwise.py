@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from trialwise.errors import StatisticsError
-from trialwise.special import stdtr, stdtrit
+from trialwise.late import special
 from trialwise.statistics.checks import Array, as_values, one_of
 from trialwise.statistics.comparing.welch import least_p_value, least_paired_p_value
 from trialwise.statistics.estimates.moments import Moments, pair_differences, shared_variance
@@ -65,7 +65,7 @@ def better_p_values(groups: Sequence[Array], sign: int) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         t = (means[:, None] - means) / np.sqrt(variance)
         df = variance**2 / (lower_df + lower_df.T)
-    p_values = np.asarray(stdtr(df, -t), dtype=np.float64)
+    p_values = np.asarray(special.stdtr(df, -t), dtype=np.float64)
     least = np.array([[least_p_value(row, column) for column in sizes] for row in sizes])
     firsts = sign * np.array([values[0] for values in scaled])
     separated = np.where(firsts[:, None] > firsts, least, 1.0)
@@ -110,8 +110,8 @@ def paired_p_values(groups: Sequence[Array], sign: int) -> Array:
             t[column, row] = -t[row, column]
         elif differences[0]:
             better = (row, column) if differences[0] > 0 else (column, row)
-            t[better] = -stdtrit(sizes[0] - 1, least_paired_p_value(sizes[0]))
-    return np.asarray(stdtr(sizes[0] - 1, -t), dtype=np.float64)
+            t[better] = -special.stdtrit(sizes[0] - 1, least_paired_p_value(sizes[0]))
+    return np.asarray(special.stdtr(sizes[0] - 1, -t), dtype=np.float64)
 
 
 def better_at(p_values: Array, alpha: float) -> NDArray[np.bool_]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.errors import StatisticsError
+from trialwise.late import special
 from trialwise.rules import CCEVAL
-from trialwise.special import ndtri
 from trialwise.statistics.checks import as_percent, as_tolerance, as_values
 from trialwise.statistics.online_moments import RunningMoments, tail_warnings
 from trialwise.statistics.sequential.confidence_sequences import running_moments
@@ -69,7 +69,7 @@ def relative_margin_stop(
     share, level = as_tolerance(margin), float(as_percent(confidence, "confidence"))
     if start < 2 or start != int(start):
         raise StatisticsError(f"start is {start!r}; expected an integer ≥ 2")
-    v = float(ndtri((1 + level) / 2))
+    v = float(special.ndtri((1 + level) / 2))
     means, deviations = running_moments(array)
     times = np.arange(1, array.size + 1)
     narrow = np.flatnonzero((v * deviations <= share * np.abs(means) * np.sqrt(times))[start - 1 :])

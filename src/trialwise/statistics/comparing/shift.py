@@ -9,7 +9,7 @@ from math import floor, sqrt
 import numpy as np
 
 from trialwise import _core
-from trialwise.special import ndtr, ndtri
+from trialwise.late import special
 from trialwise.statistics.checks import Array
 
 MAX_EXACT = 50
@@ -65,11 +65,11 @@ def shift_between(first: Array, second: Array, level: float) -> Shift:
 
 
 def _normal_rank(m: int, n: int, tail: float) -> int:
-    return max(0, floor(m * n / 2 + ndtri(tail) * sqrt(m * n * (m + n + 1) / 12) + 0.5))
+    return max(0, floor(m * n / 2 + special.ndtri(tail) * sqrt(m * n * (m + n + 1) / 12) + 0.5))
 
 
 def _normal_coverage(m: int, n: int, c: int) -> float:
-    return 1 - 2 * float(ndtr((c - 0.5 - m * n / 2) / sqrt(m * n * (m + n + 1) / 12)))
+    return 1 - 2 * float(special.ndtr((c - 0.5 - m * n / 2) / sqrt(m * n * (m + n + 1) / 12)))
 
 
 @lru_cache(maxsize=1024)

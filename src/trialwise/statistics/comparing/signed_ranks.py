@@ -7,7 +7,7 @@ from math import floor, sqrt
 
 import numpy as np
 
-from trialwise.special import ndtr, ndtri
+from trialwise.late import special
 from trialwise.statistics.checks import Array
 from trialwise.statistics.comparing.shift import MAX_EXACT, Shift
 
@@ -69,8 +69,8 @@ def _spread(n: int) -> float:
 
 
 def _normal_rank(n: int, tail: float) -> int:
-    return max(0, floor(n * (n + 1) / 4 + ndtri(tail) * _spread(n) + 0.5))
+    return max(0, floor(n * (n + 1) / 4 + special.ndtri(tail) * _spread(n) + 0.5))
 
 
 def _normal_coverage(n: int, c: int) -> float:
-    return 1 - 2 * float(ndtr((c - 0.5 - n * (n + 1) / 4) / _spread(n)))
+    return 1 - 2 * float(special.ndtr((c - 0.5 - n * (n + 1) / 4) / _spread(n)))

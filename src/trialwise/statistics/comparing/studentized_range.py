@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialwise.special import gammainccinv, gammaincinv, gammaln, ndtr
+from trialwise.late import special
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,11 +84,11 @@ def _deviations(freedom: Array) -> tuple[Array, Array]:
     Gauss-Legendre in log s, between the quantiles 1e-15 and 1 - 1e-15.
     """
     half = freedom[:, None] / 2
-    low = np.log(gammaincinv(half, 1e-15) / half) / 2
-    high = np.log(gammainccinv(half, 1e-15) / half) / 2
+    low = np.log(special.gammaincinv(half, 1e-15) / half) / 2
+    high = np.log(special.gammainccinv(half, 1e-15) / half) / 2
     nodes, weights = _legendre()
     x = low + (high - low) * (nodes + 1) / 2
-    density = np.exp(half * np.log(half) - gammaln(half) + 2 * half * x - half * np.exp(2 * x)) * 2
+    density = np.exp(half * np.log(half) - special.gammaln(half) + 2 * half * x - half * np.exp(2 * x)) * 2
     return np.exp(x), density * weights * (high - low) / 2
 
 
@@ -109,9 +109,9 @@ def _log_range_tail(groups: int) -> Callable[[Array], Array]:
     # The integrand peaks around half of a wide range; steps are short relative to its width of 0.7 or more.
     z, step = np.linspace(-9.0, _WIDEST / 2 + 10.0, 500, retstep=True)
     with np.errstate(divide="ignore", under="ignore"):
-        share = np.minimum(ndtr(z - w) / ndtr(z), 1.0)
+        share = np.minimum(special.ndtr(z - w) / special.ndtr(z), 1.0)
         missing = -np.expm1((groups - 1) * np.log1p(-share))
-        tails = (np.exp(-(z**2) / 2) * ndtr(z) ** (groups - 1) * missing).sum(axis=1)
+        tails = (np.exp(-(z**2) / 2) * special.ndtr(z) ** (groups - 1) * missing).sum(axis=1)
     logs = np.log(groups * step / np.sqrt(2 * np.pi) * tails)
     logs[0] = 0.0
     return CubicSpline(w[:, 0], logs)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trialwise.special import binom, stdtr, stdtrit
+from trialwise.late import special
 from trialwise.statistics.checks import Array
 from trialwise.statistics.estimates.moments import Moments, Pair
 
@@ -50,7 +50,7 @@ class Contrast:
 
     def _tail(self, estimate: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
-            varying = stdtr(self.df, -estimate / self.se)
+            varying = special.stdtr(self.df, -estimate / self.se)
         return np.where(self.se == 0, np.where(estimate > 0, self.least, 1.0), varying)
 
 
@@ -77,7 +77,7 @@ def contrast(
 
 def least_p_value(m: float, n: float) -> float:
     """Return the smallest one-sided p-value that Mann and Whitney's U of m and n values can have."""
-    return float(1 / binom(m + n, m))
+    return float(1 / special.binom(m + n, m))
 
 
 def least_paired_p_value(n: float) -> float:
@@ -100,7 +100,7 @@ def interval(found: Contrast, tail: float) -> tuple[float, float]:
     if found.se == 0:
         reach = 0.0 if rejects(found.least, tail) else float("inf")
     else:
-        reach = -float(stdtrit(found.df, tail)) * float(found.se)
+        reach = -float(special.stdtrit(found.df, tail)) * float(found.se)
     return float(found.estimate) - reach, float(found.estimate) + reach
 
 

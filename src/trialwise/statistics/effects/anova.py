@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from trialwise.errors import StatisticsError
-from trialwise.special import fdtrc
+from trialwise.late import special
 from trialwise.statistics.checks import as_percent, one_of
 from trialwise.statistics.effects.anova_permutation import permutation_p_values
 from trialwise.statistics.effects.effect_sizes import EFFECT, EffectSize, partial_omega_squared
@@ -219,7 +219,7 @@ class _Test:
 
     @classmethod
     def of(cls, f: float, df: float, residual_df: float) -> _Test:
-        return cls(f, df, residual_df, 0.0 if f == inf else float(fdtrc(df, residual_df, f)))
+        return cls(f, df, residual_df, 0.0 if f == inf else float(special.fdtrc(df, residual_df, f)))
 
     def with_p_value(self, p_value: float) -> _Test:
         return _Test(self.f, self.df, self.residual_df, p_value)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialwise.special import chdtri, fdtri
+from trialwise.late import special
 
 if TYPE_CHECKING:
     from trialwise.statistics.checks import Array
@@ -22,7 +22,7 @@ def component_bounds(anova: NestedAnova, weights: Array, level: float) -> tuple[
     tail = (1 - level) / 2
     if taken > 0:
         return difference_bounds(added, added_df, taken, taken_df, tail)
-    low, high = chdtri(added_df, [tail, 1 - tail])
+    low, high = special.chdtri(added_df, [tail, 1 - tail])
     return added * added_df / float(low), added * added_df / float(high)
 
 
@@ -49,5 +49,5 @@ def difference_bounds(
 def _f(tail: float, df: float, other: float) -> float:
     """Return the value that F exceeds with probability `tail`."""
     if other == inf:
-        return float(chdtri(df, tail)) / df
-    return float(fdtri(df, other, 1 - tail))
+        return float(special.chdtri(df, tail)) / df
+    return float(special.fdtri(df, other, 1 - tail))

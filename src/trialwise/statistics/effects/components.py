@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trialwise.errors import StatisticsError
-from trialwise.special import stdtrit
+from trialwise.late import special
 from trialwise.statistics.checks import Array, Indices, as_percent, as_values
 from trialwise.statistics.effects.component_bounds import component_bounds
 from trialwise.statistics.effects.nesting import (
@@ -277,7 +277,7 @@ def _without(name: str, full: Nesting, alone: list[str], merged: Mapping[str, li
 
 
 def _t(df: int, confidence: float) -> float:
-    return float(stdtrit(df, (1 + confidence / 100) / 2))
+    return float(special.stdtrit(df, (1 + confidence / 100) / 2))
 
 
 def _alone(components: Mapping[str, Component]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, isfinite, isnan, nan
 
-from trialwise.special import ncfdtr
+from trialwise.late import special
 
 EFFECT = "partial omega squared"
 
@@ -41,7 +41,7 @@ def _noncentrality(f: float, df: float, residual_df: float, level: float) -> flo
     """Return the noncentrality at which F is reached with this probability; 0 if the probability is smaller even at 0."""
 
     def below(noncentrality: float) -> float:
-        return float(ncfdtr(df, residual_df, noncentrality, f))
+        return float(special.ncfdtr(df, residual_df, noncentrality, f))
 
     if below(0.0) <= level:
         return 0.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialwise.special import stdtrit
+from trialwise.late import special
 from trialwise.statistics.checks import Array, as_percent, as_values
 from trialwise.statistics.online_moments import RunningMoments, heavy_tail
 from trialwise.statistics.tests.proportions import proportion
@@ -54,7 +54,9 @@ def mean_interval(values: ArrayLike, *, confidence: float = 95) -> MeanInterval:
     if not np.ptp(checked):
         return MeanInterval(mean, mean, mean, checked.size, float(confidence), _EQUAL)
     reach = (
-        float(stdtrit(checked.size - 1, (1 + level) / 2)) * float(checked.std(ddof=1)) / sqrt(checked.size)
+        float(special.stdtrit(checked.size - 1, (1 + level) / 2))
+        * float(checked.std(ddof=1))
+        / sqrt(checked.size)
     )
     low, high, method = mean - reach, mean + reach, METHOD
     if (exact := interval_of_two(checked, confidence)) is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.errors import StatisticsError
-from trialwise.special import betainc, gammaln
+from trialwise.late import special
 from trialwise.statistics.checks import Limits, Method, as_percent, as_values, percent
 from trialwise.statistics.estimates.kpi import caution, joined
 from trialwise.statistics.estimates.measures import percentile_of
@@ -157,9 +157,11 @@ def joint_confidence(n: int, low: int | None, high: int | None, p: Fraction) -> 
     if p == _HALF:
         return 100 * (1 - miss(n, low, high, p))
     below = np.arange(low, n + 1)
-    log_ways = gammaln(n + 1) - gammaln(below + 1) - gammaln(n - below + 1)
+    log_ways = special.gammaln(n + 1) - special.gammaln(below + 1) - special.gammaln(n - below + 1)
     chance = np.exp(log_ways + below * np.log(float(p)) + (n - below) * np.log(float(1 - p)))
     wanted = high - below
     inside = float((1 - 2 * p) / (1 - p))
-    reached = np.where(wanted <= 0, 1.0, betainc(np.maximum(wanted, 1), np.maximum(n - high + 1, 1), inside))
+    reached = np.where(
+        wanted <= 0, 1.0, special.betainc(np.maximum(wanted, 1), np.maximum(n - high + 1, 1), inside)
+    )
     return 100 * float(1 - miss(n, low, n + 1, p) - chance @ reached)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.errors import StatisticsError
+from trialwise.late import special
 from trialwise.statistics.checks import as_values
 
 if TYPE_CHECKING:
@@ -50,7 +51,5 @@ def exceedance_p(beyond: int, n: int, m: int) -> float:
 
 
 def _log_comb(n: ArrayLike, k: int) -> Array:
-    from trialwise.special import gammaln
-
     whole = np.asarray(n, dtype=np.float64)
-    return gammaln(whole + 1) - gammaln(k + 1) - gammaln(whole - k + 1)
+    return special.gammaln(whole + 1) - special.gammaln(k + 1) - special.gammaln(whole - k + 1)

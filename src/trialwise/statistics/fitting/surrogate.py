@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trialwise.late import special
+
 if TYPE_CHECKING:
     from trialwise.statistics.checks import Array
 
@@ -73,8 +75,6 @@ def proposal(process: GaussianProcess, best: float, seed: int, near: Sequence[Ar
 
     Source: Jones, Schonlau and Welch, "Efficient global optimization", J. Global Optim. 13 (1998), equation 15.
     """
-    from trialwise.special import ndtr
-
     dimensions = process.points.shape[1]
     rng = np.random.default_rng(seed)
     around = [np.clip(one + rng.normal(0, 0.05, (64, dimensions)), 0, 1) for one in near]
@@ -82,7 +82,7 @@ def proposal(process: GaussianProcess, best: float, seed: int, near: Sequence[Ar
     mean, deviation = process.predict(choices)
     gain = (best - mean) / deviation
     density = np.exp(-(gain**2) / 2) / np.sqrt(2 * np.pi)
-    return choices[int(np.argmax((best - mean) * ndtr(gain) + deviation * density))]
+    return choices[int(np.argmax((best - mean) * special.ndtr(gain) + deviation * density))]
 
 
 def _matern(a: Array, b: Array, lengths: Array) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import TYPE_CHECKING
 
+from trialwise.late import special
 from trialwise.statistics.checks import as_percent, as_values
 
 if TYPE_CHECKING:
@@ -16,10 +17,8 @@ def tolerance_factor(n: int, content: float, confidence: float) -> float:
 
     Source: Howe, "Two-sided tolerance limits for normal populations", JASA 64 (1969), as in the NIST/SEMATECH handbook, 7.2.6.3.
     """
-    from trialwise.special import chdtri, ndtri
-
-    reach = float(ndtri((1 + content / 100) / 2))
-    return reach * sqrt((n - 1) * (1 + 1 / n) / float(chdtri(n - 1, confidence / 100)))
+    reach = float(special.ndtri((1 + content / 100) / 2))
+    return reach * sqrt((n - 1) * (1 + 1 / n) / float(special.chdtri(n - 1, confidence / 100)))
 
 
 def tolerance_interval(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.errors import StatisticsError
-from trialwise.special import chdtrc, ndtri
+from trialwise.late import special
 from trialwise.statistics.checks import Array, as_percent, as_values
 from trialwise.statistics.comparing.shift import Shift, shift_between
 from trialwise.statistics.pooled.estimates import Pooled
@@ -125,7 +125,7 @@ def order_effect(
     x, y = np.sort(x), np.sort(y)
     pooled = Pooled.of(x, y)
     h = kruskal_wallis(pooled)
-    p_value = float(chdtrc(1, h))
+    p_value = float(special.chdtrc(1, h))
     total = x.size + y.size
     intervals = interval_of_sorted(x, ci_confidence), interval_of_sorted(y, ci_confidence)
     shift = shift_between(x, y, level)
@@ -190,7 +190,7 @@ def interval_of_sorted(ordered: Array, confidence: float = 95) -> MedianInterval
 @lru_cache(maxsize=1024)
 def _ranks(n: int, confidence: float) -> tuple[int, int]:
     level = float(as_percent(confidence, "confidence"))
-    half = 0.98 if confidence == 95 else float(ndtri((1 + level) / 2)) / 2
+    half = 0.98 if confidence == 95 else float(special.ndtri((1 + level) / 2)) / 2
     # Round before floor and ceil, because 0.98 sqrt(n) may be an integer.
     reach = round(half * sqrt(n), 9)
     return max(1, floor(n / 2 - reach)), min(n, ceil(n / 2 + 1 + reach))

@@ -8,7 +8,7 @@ from math import expm1, log
 
 import numpy as np
 
-from trialwise.special import stdtr, stdtrit
+from trialwise.late import special
 from trialwise.statistics.checks import Array, Indices
 from trialwise.statistics.order.pair_models import Design, Effects, Layout, Named, Orders, Shared
 from trialwise.statistics.order.persistent_carryover import LastingDesign, lasting_designs
@@ -152,7 +152,7 @@ class PairSearch:
         alone = float(self._judged(model, model.statistics[[at]])[0])
         if not alone <= 1 - self._level:
             return alone
-        single = 2 * float(stdtr(float(model.freedom), -model.beside_each_other(at)))
+        single = 2 * float(special.stdtr(float(model.freedom), -model.beside_each_other(at)))
         return max(alone, min(1.0, self._asked_of(model.treatment) * single))
 
     def _strongest(self) -> Iterator[_Candidate]:
@@ -226,7 +226,7 @@ class PairSearch:
         """Return corrected p-values of t statistics of a model; NaN stays NaN."""
         sizes = np.abs(statistics)
         if not self.permutations:
-            single = 2 * stdtr(float(model.freedom), -sizes)
+            single = 2 * special.stdtr(float(model.freedom), -sizes)
             return -np.expm1(self.count * np.log1p(-np.minimum(single, 1 - 1e-16)))
         beyond = self.permutations - np.searchsorted(self._greatest, sizes * (1 - 1e-12))
         return np.where(np.isnan(sizes), np.nan, (1 + beyond) / (1 + self.permutations))
@@ -250,7 +250,7 @@ class PairSearch:
             return float("nan")
         if not self.permutations:
             tail = -expm1(log(self._level) / self.count) / 2
-            return -float(stdtrit(float(model.freedom), tail))
+            return -float(special.stdtrit(float(model.freedom), tail))
         return float(np.quantile(self._greatest, self._level, method="higher"))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from trialwise.special import chdtrc, fdtrc
+from trialwise.late import special
 from trialwise.statistics.checks import Array, Indices
 from trialwise.statistics.groups import Groups
 
@@ -119,7 +119,7 @@ class PositionLevels:
         if counts.size < 2:
             return False
         apart = levels - np.average(levels, weights=counts)
-        return float(chdtrc(counts.size - 1, counts @ apart**2 / _VARIANCE)) < _CLEAR
+        return float(special.chdtrc(counts.size - 1, counts @ apart**2 / _VARIANCE)) < _CLEAR
 
 
 def _means(values: Array, groups: Groups, weights: Array | None = None) -> Array:
@@ -189,7 +189,7 @@ def own_levels(values: Array, fixed: Array, block: Indices) -> Array:
     if least <= floor:
         return columns if rest > floor else columns[:, :0]
     ratio = (rest - least) * freedom / (least * more)
-    p_value = float(fdtrc(float(more), float(freedom), float(ratio)))
+    p_value = float(special.fdtrc(float(more), float(freedom), float(ratio)))
     return columns if p_value < _ASKED_FOR else columns[:, :0]
 
 

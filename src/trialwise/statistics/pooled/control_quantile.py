@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialwise.special import stdtrit
+from trialwise.late import special
 from trialwise.statistics.checks import Array, Indices, as_percent, as_tolerance
 from trialwise.statistics.estimates.mean_interval import MeanInterval
 from trialwise.statistics.estimates.quantiles import nearest_rank
@@ -75,7 +75,7 @@ def control_variates_quantile(
     n = clusters.trials
     controls, means = as_controls(x, known_means, n)
     found = clustered_quantile(
-        clusters, p, level, float(stdtrit(n - 1, float(1 + level) / 2)), "nearest_rank"
+        clusters, p, level, float(special.stdtrit(n - 1, float(1 + level) / 2)), "nearest_rank"
     )
     plain = MeanInterval(found.estimate, found.low, found.high, n, float(confidence), found.method)
     known = Known(means, surrogate_trials, means_covariance)

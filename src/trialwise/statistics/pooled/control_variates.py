@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.errors import StatisticsError
-from trialwise.special import stdtrit
+from trialwise.late import special
 from trialwise.statistics.checks import Array, as_percent, as_tolerance, as_values
 from trialwise.statistics.estimates.mean_interval import MeanInterval, mean_interval
 from trialwise.statistics.sequential.sampling import INNER
@@ -193,7 +193,7 @@ def guarded(
 def reach_of(degrees_of_freedom: int, confidence: float) -> float:
     """Return the half-width of a controlled interval in standard errors."""
     miss = INNER * (1 - confidence / 100)
-    return float(stdtrit(degrees_of_freedom, 1 - miss / 2))
+    return float(special.stdtrit(degrees_of_freedom, 1 - miss / 2))
 
 
 def as_controls(x: ArrayLike, known_means: ArrayLike, n: int) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.errors import StatisticsError
-from trialwise.special import stdtrit
+from trialwise.late import special
 from trialwise.statistics.checks import Array, as_percent
 from trialwise.statistics.pooled.control_variates import (
     Design,
@@ -95,7 +95,7 @@ def controlled_values(
     if float(sizes[-1]) <= _SINGULAR * max(float(sizes[0]), float(np.abs(values).max())):
         raise StatisticsError("the controls leave nothing that tells the sides apart")
     reach = reach_of(known.degrees_of_freedom(n), confidence)
-    stretch = reach / float(stdtrit(n - 1, (1 + confidence / 100) / 2))
+    stretch = reach / float(special.stdtrit(n - 1, (1 + confidence / 100) / 2))
     root = _root(np.asarray(variance * n * (n - 1))) * stretch
     spread: Array = left @ right @ root
     squares = rest**2 / np.sum(rest**2, axis=0)

@@ -7,7 +7,7 @@ from math import ceil, floor, log, sqrt
 
 import numpy as np
 
-from trialwise.special import ndtri
+from trialwise.late import special
 from trialwise.statistics.checks import Array
 from trialwise.statistics.online_moments import RunningMoments
 from trialwise.statistics.pooled.clusters import Clusters, ratio_residuals, ratio_standard_error
@@ -79,7 +79,7 @@ class _Window:
     def of(cls, clusters: Clusters, p: Fraction, found: PooledEstimate, reach: float) -> _Window:
         """Build the window of an interval, at its effective sample size."""
         tail = (1 - found.confidence / 100) / 2
-        known = found.samples / found.design_effect * (float(ndtri(1 - tail)) / reach) ** 2
+        known = found.samples / found.design_effect * (float(special.ndtri(1 - tail)) / reach) ** 2
         return cls(clusters, float(p), known, tail)
 
     def nearer(self, growth: float) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialwise.special import ndtri
+from trialwise.late import special
 from trialwise.statistics.checks import Array, as_percent
 from trialwise.statistics.estimates.quantiles import nearest_rank
 from trialwise.statistics.pooled.clusters import ratio_standard_error
@@ -16,7 +16,7 @@ from trialwise.statistics.pooled.trial_samples import TrialSamples
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-_REACH = float(ndtri(0.975))
+_REACH = float(special.ndtri(0.975))
 """Half-width, in standard errors of the share, over which the slope of the quantile function is estimated."""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.errors import StatisticsError
-from trialwise.special import stdtrit
+from trialwise.late import special
 from trialwise.statistics.checks import Array, as_percent, one_of
 from trialwise.statistics.estimates.mean_interval import interval_of_two, mean_interval, tail_note
 from trialwise.statistics.estimates.measures import Measure, as_measure
@@ -59,7 +59,7 @@ def pooled_mean(
     error = ratio_standard_error(sums, clusters.sizes)
     independent = float(clusters.ordered.var()) / count
     if method == "delta":
-        reach = float(stdtrit(clusters.trials - 1, (1 + level) / 2)) * error
+        reach = float(special.stdtrit(clusters.trials - 1, (1 + level) / 2)) * error
         low, high = estimate - reach, estimate + reach
         alike = np.ptp(clusters.sizes) == 0
         exact = interval_of_two(sums / clusters.sizes, confidence) if alike else None

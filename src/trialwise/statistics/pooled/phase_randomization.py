@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import fft
 
-from trialwise.special import ndtri
+from trialwise.late import special
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,7 @@ def normal_scores(values: Array) -> Array:
     from scipy.stats import rankdata  # half a second that only those who ask for seasons wait for
 
     ranks = rankdata(values)
-    return np.asarray(ndtri((ranks - 0.375) / (ranks.size + 0.25)))
+    return np.asarray(special.ndtri((ranks - 0.375) / (ranks.size + 0.25)))
 
 
 def normal_rows(grid: TimeGrid, correlations: Array, count: int, rng: np.random.Generator) -> Array:
@@ -192,7 +192,7 @@ def _hermite_squares(ordered: Array) -> Array:
     heights = np.add.reduceat(ordered, steps[:-1]) / np.diff(steps)
     heights = heights - np.average(heights, weights=np.diff(steps))
     variance = float(np.average(heights**2, weights=np.diff(steps))) or 1.0
-    edges = ndtri(steps[1:-1] / ordered.size)
+    edges = special.ndtri(steps[1:-1] / ordered.size)
     rises = np.diff(heights) * np.exp(-(edges**2) / 2) / np.sqrt(2 * np.pi)
     squares = np.zeros(HERMITE_TERMS)
     before, polynomial = np.zeros_like(edges), np.ones_like(edges)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from trialwise.special import betainc, ndtri, stdtrit
+from trialwise.late import special
 from trialwise.statistics.checks import Array, as_percent, one_of
 from trialwise.statistics.estimates.quantiles import (
     Convention,
@@ -102,7 +102,7 @@ def pooled_quantile(
     clusters = TrialSamples.of(trials).clusters
     if method == "bootstrap":
         return _by_bootstrap(clusters, p, level, convention, resamples, seed)
-    reach = float(stdtrit(clusters.trials - 1, float((1 + level) / 2)))
+    reach = float(special.stdtrit(clusters.trials - 1, float((1 + level) / 2)))
     return clustered_quantile(clusters, p, level, reach, convention)
 
 
@@ -113,7 +113,7 @@ def clustered_quantile(
     count = clusters.ordered.size
     effect = design_effect(clusters, p)
     tail = float(1 - level) / 2
-    known = count / effect * (float(ndtri(1 - tail)) / reach) ** 2
+    known = count / effect * (float(special.ndtri(1 - tail)) / reach) ** 2
     low, high = compatible_shares(float(p), known, tail)
     low_rank, high_rank = ceil(low * count), floor(high * count) + 1
     short = low_rank < 1 or high_rank > count
@@ -156,10 +156,10 @@ def compatible_shares(p: float, known: float, tail: float) -> tuple[float, float
     """Return the range of shares of `known` samples with Clopper-Pearson bounds that contain p; 0 and 1 if all do."""
 
     def too_few(share: float) -> float:
-        return float(betainc(known * share + 1, max(known * (1 - share), 1e-12), p)) - (1 - tail)
+        return float(special.betainc(known * share + 1, max(known * (1 - share), 1e-12), p)) - (1 - tail)
 
     def too_many(share: float) -> float:
-        return float(betainc(max(known * share, 1e-12), known * (1 - share) + 1, p)) - tail
+        return float(special.betainc(max(known * share, 1e-12), known * (1 - share) + 1, p)) - tail
 
     low = root_between(too_few, 0.0, p) if too_few(0.0) > 0 else 0.0
     high = root_between(too_many, p, 1.0) if too_many(1.0) < 0 else 1.0

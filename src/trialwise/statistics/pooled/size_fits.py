@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from trialwise.errors import StatisticsError
+from trialwise.late import special
 from trialwise.numbers import about
-from trialwise.special import gammaincc, ndtr
 from trialwise.statistics.checks import Array, as_values, one_of
 
 if TYPE_CHECKING:
@@ -136,11 +136,11 @@ def mean_size(knots: Array, levels: Array) -> float:
 
 
 def _lognormal(sizes: Array, at: Array) -> Array:
-    return np.asarray(ndtr((np.log(sizes) - at[0]) / np.exp(at[1])), dtype=np.float64)
+    return np.asarray(special.ndtr((np.log(sizes) - at[0]) / np.exp(at[1])), dtype=np.float64)
 
 
 def _normal(sizes: Array, at: Array) -> Array:
-    return np.asarray(ndtr(sizes / np.exp(at[1]) - at[0]), dtype=np.float64)
+    return np.asarray(special.ndtr(sizes / np.exp(at[1]) - at[0]), dtype=np.float64)
 
 
 def _exponential(sizes: Array, at: Array) -> Array:
@@ -148,7 +148,7 @@ def _exponential(sizes: Array, at: Array) -> Array:
 
 
 def _poisson(sizes: Array, at: Array) -> Array:
-    return np.asarray(gammaincc(np.floor(sizes) + 1, np.exp(at[0])), dtype=np.float64)
+    return np.asarray(special.gammaincc(np.floor(sizes) + 1, np.exp(at[0])), dtype=np.float64)
 
 
 _MODELS: dict[Family, Callable[[Array, Array], Array]] = {

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.errors import StatisticsError
+from trialwise.late import special
 from trialwise.numbers import about
-from trialwise.special import betainc, stdtrit
 from trialwise.statistics.checks import Array, Indices, as_many_values, as_percent
 from trialwise.statistics.estimates.quantiles import Convention, as_convention, quantile_of_ordered
 from trialwise.statistics.online_moments import RunningMoments
@@ -127,7 +127,7 @@ def sliced_estimate(
     _require_alike(added, len(runs))
     freedom = clusters.trials - len(runs)
     widening = (1 - missed) ** -0.5
-    reach = float(stdtrit(freedom, float((1 + level) / 2)))
+    reach = float(special.stdtrit(freedom, float((1 + level) / 2)))
     if p is None:
         _require_light(clusters.ordered)
         found = _mean(clusters, added, reach, widening, float(level))
@@ -220,7 +220,7 @@ def _require_alike(added: Array, runs: int) -> None:
     if between == 0:
         return
     a, b = (runs - 1) / 2, runs * (each - 1) / 2
-    chance = float(betainc(b, a, within * b / (within * b + between * a)))
+    chance = float(special.betainc(b, a, within * b / (within * b + between * a)))
     if chance < _ALIKE:
         raise DependentSlicesError(
             "runs differ by more than slices of one run do, so that slices do not show all that varies: take 20 runs or more"

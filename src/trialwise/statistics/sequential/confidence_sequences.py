@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trialwise.errors import StatisticsError
-from trialwise.special import betaln
+from trialwise.late import special
 from trialwise.statistics.checks import Array, Indices, as_percent, as_values, one_of, percent
 from trialwise.statistics.sequential.share_sequences import bounds_of_two
 
@@ -138,7 +138,7 @@ def log_ratio(counts: Indices, times: Indices, p: float, r: float) -> Array:
     """Return the log likelihood ratio of the mixture to p, for `counts` of `times` values below the quantile."""
     a, b = r * p, r * (1 - p)
     others = times - counts
-    mixture = betaln(a + counts, b + others) - betaln(a, b)
+    mixture = special.betaln(a + counts, b + others) - special.betaln(a, b)
     return np.asarray(mixture - counts * log(p) - others * log(1 - p), dtype=np.float64)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from trialwise.special import chdtri, ndtr, stdtrit
+from trialwise.late import special
 from trialwise.statistics.checks import Array
 from trialwise.statistics.comparing.verdicts import NONE, claims_of, upright, verdict_of
 from trialwise.statistics.comparing.welch import Contrast, contrast
@@ -100,7 +100,7 @@ def _separated(
 def _truths(a: Moments, b: Moments, margin: Margin | None) -> tuple[Moments, Moments]:
     """Return means and variances of both sides that are compatible with the data, one entry per draw."""
     first, second = (
-        side.variance * (side.n - 1) / np.asarray(chdtri(side.n - 1, share), dtype=np.float64)
+        side.variance * (side.n - 1) / np.asarray(special.chdtri(side.n - 1, share), dtype=np.float64)
         for side, share in zip((a, b), _shares(), strict=True)
     )
     bounds = ((1.0, 0.0),) if margin is None else (margin.lower, margin.upper)
@@ -163,7 +163,7 @@ class _Ahead:
         df = np.asarray(self.expected.df)
         needed = _critical(df, tail) * self.expected.se
         spread = np.sqrt(self.noise**2 + self.unknown * needed**2 / (2 * df))
-        return ndtr((centre - needed * (1 - 1 / (4 * df))) / spread)
+        return special.ndtr((centre - needed * (1 - 1 / (4 * df))) / spread)
 
 
 def _alone(truths: tuple[Moments, Moments], count: int, bound: tuple[float, float]) -> _Ahead:
@@ -199,4 +199,4 @@ def _critical(df: Array, tail: float) -> Array:
 @lru_cache(maxsize=64)
 def _quantiles(tail: float) -> tuple[Array, Array]:
     inverse = np.linspace(1e-5, 1, _STEPS) ** 2
-    return inverse, -np.asarray(stdtrit(1 / inverse, tail), dtype=np.float64)
+    return inverse, -np.asarray(special.stdtrit(1 / inverse, tail), dtype=np.float64)

@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from trialwise.errors import StatisticsError
+from trialwise.late import special
 from trialwise.rules import GEOMETRIC, RULES, SEQUENTIAL, Rule
-from trialwise.special import chdtri, ndtri, stdtrit
 from trialwise.statistics.checks import as_percent, one_of, percent
 from trialwise.statistics.sequential.confidence_sequences import asymptotic_reach
 
@@ -76,9 +76,9 @@ class Looks:
             case "sequence":
                 return float(asymptotic_reach(np.array([n]), miss, tuned_for)[0] * sqrt(n))
             case "normal":
-                return float(ndtri(1 - miss / 2))
+                return float(special.ndtri(1 - miss / 2))
             case _:
-                return float(stdtrit(n - 1, 1 - miss / 2))
+                return float(special.stdtrit(n - 1, 1 - miss / 2))
 
     def target(self, estimate: float) -> float:
         """Return the desired half-width at this estimate, in its unit."""
@@ -135,13 +135,13 @@ class TrialForecast:
 def chi_square_factors(degrees_of_freedom: float) -> Factors:
     """Return the factors of a variance; heavy tails make the degrees of freedom fewer than n - 1."""
     tail = (1 - _FORECAST_LEVEL) / 2
-    low, high = (degrees_of_freedom / float(chdtri(degrees_of_freedom, q)) for q in (tail, 1 - tail))
+    low, high = (degrees_of_freedom / float(special.chdtri(degrees_of_freedom, q)) for q in (tail, 1 - tail))
     return low, high
 
 
 def lognormal_factors(spread: float) -> Factors:
     """Return the factors of a variance whose logarithm has this standard deviation."""
-    factor = exp(float(ndtri((1 + _FORECAST_LEVEL) / 2)) * spread)
+    factor = exp(float(special.ndtri((1 + _FORECAST_LEVEL) / 2)) * spread)
     return 1 / factor, factor
 
 

@@ -6,7 +6,7 @@ from math import inf, log
 
 import numpy as np
 
-from trialwise.special import betaln, xlog1py, xlogy
+from trialwise.late import special
 from trialwise.statistics.checks import Array, Indices
 
 _HALVINGS = 50
@@ -40,10 +40,12 @@ def _lower_share(hits: Indices, times: Indices, alpha: float) -> Array:
     For s hits in t outcomes B(1/2 + s, 1/2 + t - s) / (B(1/2, 1/2) p^s (1 - p)^(t - s)) is a martingale under the proportion p: the
     probability that it ever reaches 1/alpha is at most alpha (Ville 1939; Robbins 1970).
     """
-    mixture = betaln(_PRIOR + hits, _PRIOR + times - hits) - betaln(_PRIOR, _PRIOR)
+    mixture = special.betaln(_PRIOR + hits, _PRIOR + times - hits) - special.betaln(_PRIOR, _PRIOR)
     rejected, kept = np.zeros(hits.size), hits / times
     for _ in range(_HALVINGS):
         middle = (rejected + kept) / 2
-        accepted = mixture - xlogy(hits, middle) - xlog1py(times - hits, -middle) < -log(alpha)
+        accepted = mixture - special.xlogy(hits, middle) - special.xlog1py(times - hits, -middle) < -log(
+            alpha
+        )
         rejected, kept = np.where(accepted, rejected, middle), np.where(accepted, middle, kept)
     return kept

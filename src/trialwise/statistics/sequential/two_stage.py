@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.errors import StatisticsError
-from trialwise.special import stdtrit
+from trialwise.late import special
 from trialwise.statistics.checks import Array, as_percent, as_values, one_of
 from trialwise.statistics.estimates.measures import Measure, mean_of, percentile_of
 from trialwise.statistics.estimates.percentiles import percentile_interval
@@ -193,7 +193,7 @@ def _of_mean(array: Array, level: float) -> tuple[float, float, float]:
         raise StatisticsError(f"values has {array.size} numbers; an interval of the mean needs at least 2")
     centre, scale = mean_of(array), float(np.abs(array).max()) or 1.0
     deviation = float((array / scale).std(ddof=1)) * scale
-    reach = float(stdtrit(array.size - 1, (1 + level) / 2)) * deviation / sqrt(array.size)
+    reach = float(special.stdtrit(array.size - 1, (1 + level) / 2)) * deviation / sqrt(array.size)
     return centre, centre - reach, centre + reach
 
 

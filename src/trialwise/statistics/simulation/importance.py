@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.errors import StatisticsError
+from trialwise.late import special
 from trialwise.numbers import about
 from trialwise.rules import BATCH
-from trialwise.special import stdtrit
 from trialwise.statistics.checks import Array, as_percent, as_values
 from trialwise.statistics.comparing.relative_margin import RelativeMarginStop, relative_margin_stop
 from trialwise.statistics.pooled.clusters import Clusters
@@ -146,7 +146,7 @@ def importance_quantile(
     budget = float(1 - p) * mean_flows
     estimate = weighted_tail_quantile(clusters.ordered, clusters.weights, percentile, m * mean_flows)
     tails = clusters.above(_place(clusters.weights, m * budget))
-    reach = float(stdtrit(m - 1, (1 + level) / 2)) * float(tails.std(ddof=1)) / sqrt(m)
+    reach = float(special.stdtrit(m - 1, (1 + level) / 2)) * float(tails.std(ddof=1)) / sqrt(m)
     return ImportanceQuantile(
         estimate=estimate,
         low=_response(clusters, m * (budget + reach)),

@@ -8,7 +8,7 @@ from math import ceil, floor, inf, isfinite, prod, sqrt
 from typing import TYPE_CHECKING
 
 from trialwise.errors import StatisticsError
-from trialwise.special import stdtrit
+from trialwise.late import special
 from trialwise.statistics.checks import known_keys
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def allocated(
     variance = _variance(blocks, sizes) / top
     return Allocation(
         counts=counts,
-        half_width=float(stdtrit(top - 1, (1 + confidence / 100) / 2)) * sqrt(variance),
+        half_width=float(special.stdtrit(top - 1, (1 + confidence / 100) / 2)) * sqrt(variance),
         cost=spent + top * _unit_cost(blocks, sizes),
         budget=float(budget),
         n=prod(counts.values()),

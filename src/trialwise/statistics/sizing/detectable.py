@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from trialwise.errors import StatisticsError
-from trialwise.special import chdtri, nctdtrinc, stdtrit
+from trialwise.late import special
 from trialwise.statistics.checks import as_percent
 from trialwise.statistics.comparing.verdicts import as_confidence
 
@@ -66,10 +66,10 @@ def detectable_difference(
         raise StatisticsError(f"the standard deviation is {deviation!r}; expected a number ≥ 0")
     freedom = n - 1 if paired else 2 * (n - 1)
     se = deviation * sqrt((1 if paired else 2) / n)
-    critical = float(stdtrit(freedom, (1 + level) / 2))
-    difference = float(nctdtrinc(freedom, 1 - chance, critical)) * se
+    critical = float(special.stdtrit(freedom, (1 + level) / 2))
+    difference = float(special.nctdtrinc(freedom, 1 - chance, critical)) * se
     tail = (1 - level) / 2
-    low, high = (sqrt(df / float(chdtri(df, share))) for share in (tail, 1 - tail))
+    low, high = (sqrt(df / float(special.chdtri(df, share))) for share in (tail, 1 - tail))
     return DetectableDifference(
         difference=difference,
         low=difference * low,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialwise.special import fdtri
+from trialwise.late import special
 from trialwise.statistics.estimates.measures import Measure
 from trialwise.statistics.pooled.phase_randomization import normal_scores
 from trialwise.statistics.scaling import is_constant
@@ -60,7 +60,7 @@ def _noise_limit(cut: int, centred: Array) -> float:
     products = float(centred[1:] @ centred[:-1])
     correlation = max(0.0, products / squares) if squares > 0 else 0.0
     share = (1 - correlation) / (1 + correlation)
-    limit = fdtri(max(1.0, cut * share), max(1.0, centred.size * share), 0.999)
+    limit = special.fdtri(max(1.0, cut * share), max(1.0, centred.size * share), 0.999)
     return float(limit) * squares / centred.size
 
 

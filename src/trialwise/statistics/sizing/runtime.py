@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.errors import StatisticsError
-from trialwise.special import ndtri, stdtrit
+from trialwise.late import special
 from trialwise.statistics.checks import as_values, seconds
 from trialwise.statistics.estimates.measures import Measure, as_measure, measured, percentile_of
 from trialwise.statistics.scaling import is_constant
@@ -174,8 +174,8 @@ def _read(samples: npt.ArrayLike, times: npt.ArrayLike | None) -> PilotSamples:
 def _sized(variation: float, tolerance: float, confidence: float, power: float, least: int) -> float:
     """Return the length by METHODS b, with the quantile of a test on 20 batches instead of the normal one."""
     freedom = BATCHES * (1 - IDLE_CORRELATION) / (1 + IDLE_CORRELATION) - 2
-    test = stdtrit(freedom, confidence / 100) * np.sqrt((BATCHES - 2) / freedom)
-    spare = ndtri(1 - (1 - power / 100) / 2)
+    test = special.stdtrit(freedom, confidence / 100) * np.sqrt((BATCHES - 2) / freedom)
+    spare = special.ndtri(1 - (1 - power / 100) / 2)
     return max(float(least), float(np.ceil(12 * (test + spare) ** 2 * (variation / (tolerance / 100)) ** 2)))
 
 

@@ -7,8 +7,8 @@ from math import ceil, inf, sqrt
 from typing import TYPE_CHECKING
 
 from trialwise.errors import StatisticsError
+from trialwise.late import special
 from trialwise.numbers import about
-from trialwise.special import ndtri
 from trialwise.statistics.checks import Array, Indices, Limits, percent, times_at
 from trialwise.statistics.estimates.measures import Measure, window_measures
 from trialwise.statistics.scaling import is_constant
@@ -148,7 +148,7 @@ def _judged(
 
 def _length(noise: float, requirement: Requirement) -> int:
     """Return the number of samples for 80 % power without drift: 12 (z_C + z_.90)^2 (noise/tolerance)^2."""
-    quantiles = float(ndtri(float(requirement.level))) + float(ndtri(0.9))
+    quantiles = float(special.ndtri(float(requirement.level))) + float(special.ndtri(0.9))
     return max(FEWEST, ceil(min(12 * (quantiles * noise / requirement.tolerance) ** 2, 1e18)))
 
 

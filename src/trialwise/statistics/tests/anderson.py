@@ -7,7 +7,7 @@ from math import exp, pi, sqrt
 
 import numpy as np
 
-from trialwise.special import erfc
+from trialwise.late import special
 from trialwise.statistics.checks import Array
 from trialwise.statistics.pooled.estimates import Pooled
 from trialwise.statistics.tests.anderson_ties import tied_tail
@@ -74,4 +74,4 @@ def limit_tail(z: float) -> float:
     if z < 8:
         inner = 0.43424 - (0.082433 - (0.008056 - 0.0003146 * z) * z) * z
         return -float(np.expm1(-exp(1.0776 - (2.30695 - inner * z) * z)))
-    return float(sqrt(3) * erfc(sqrt(z)))
+    return float(sqrt(3) * special.erfc(sqrt(z)))

@@ -6,7 +6,7 @@ from math import comb, copysign, log, log1p, pi, sqrt
 
 import numpy as np
 
-from trialwise.special import ndtr
+from trialwise.late import special
 from trialwise.statistics.checks import Array
 from trialwise.statistics.pooled.estimates import Pooled
 from trialwise.statistics.roots import root_between
@@ -123,4 +123,4 @@ def _normal_tail(eigenvalues: Array, statistic: float) -> float:
     height = -0.5 * sum(log1p(-2 * point * one) for one in eigenvalues.tolist())
     second = float((2 * (eigenvalues / (1 - 2 * point * eigenvalues)) ** 2).sum())
     root = copysign(sqrt(max(2 * (point * statistic - height), 0.0)), point)
-    return float(ndtr(-(root + log(point * sqrt(second) / root) / root)))
+    return float(special.ndtr(-(root + log(point * sqrt(second) / root) / root)))

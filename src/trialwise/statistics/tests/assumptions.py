@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialwise.special import chdtrc
+from trialwise.late import special
 from trialwise.statistics.checks import Method, as_method
 from trialwise.statistics.effects.factorial import Trials, read_trials
 from trialwise.statistics.tests.shapiro import shapiro_wilk
@@ -120,9 +120,9 @@ def _breusch_pagan(trials: Trials, *, ties: bool) -> tuple[BreuschPagan, Breusch
     explained, whole = (float(part[0]) for part in _explained(left[None, :], counts))
     koenker = left.size * explained / whole if whole else 0.0
     tied = ties and np.unique(trials.values).size < left.size <= _MAX_PERMUTED
-    p_value = _permuted_p(trials.values, counts, koenker) if tied else float(chdtrc(df, koenker))
+    p_value = _permuted_p(trials.values, counts, koenker) if tied else float(special.chdtrc(df, koenker))
     return (
-        BreuschPagan(explained / 2, df, float(chdtrc(df, explained / 2)), studentised=False),
+        BreuschPagan(explained / 2, df, float(special.chdtrc(df, explained / 2)), studentised=False),
         BreuschPagan(koenker, df, p_value, studentised=True),
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from trialwise.special import betainc
+from trialwise.late import special
 
 # Doubles cannot decide if a probability and its requirement differ by a smaller relative amount than this.
 _DOUBT = 1e-9
@@ -22,8 +22,8 @@ _LARGE_N_TOLERANCE = 1e-12
 
 def miss(n: int, low: int, high: int, p: Fraction) -> float:
     """Compute the probability that the interval between two ranks of n values misses their p-quantile."""
-    below = float(betainc(n - low + 1, low, float(1 - p))) if low > 0 else 0.0
-    above = float(betainc(high, n - high + 1, float(p))) if high <= n else 0.0
+    below = float(special.betainc(n - low + 1, low, float(1 - p))) if low > 0 else 0.0
+    above = float(special.betainc(high, n - high + 1, float(p))) if high <= n else 0.0
     return below + above
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from trialwise.errors import StatisticsError
-from trialwise.special import stdtrit
+from trialwise.late import special
 from trialwise.statistics.estimates.measures import Measure, percentile_of, window_measures
 from trialwise.statistics.scaling import centred, is_constant
 
@@ -154,7 +154,7 @@ def _reach(squares: float, freedom: float, spread: float, confidence: float) -> 
     """Return the half-width of the slope's interval."""
     if freedom <= 0:
         return float("inf")
-    return float(stdtrit(freedom, confidence / 100) * np.sqrt(squares / freedom / spread))
+    return float(special.stdtrit(freedom, confidence / 100) * np.sqrt(squares / freedom / spread))
 
 
 def _verdict(low: float, high: float, tolerance: float) -> Verdict:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise import _core
+from trialwise.late import special
 from trialwise.numbers import p_equals
-from trialwise.special import ndtr, ndtri
 from trialwise.statistics.checks import Array, Limits, Method, as_limits, as_method, as_percent, as_values
 from trialwise.statistics.estimates.convergence import slope_test
 from trialwise.statistics.scaling import centred, is_constant
@@ -240,7 +240,7 @@ def _exact_score_p(n: int, score: int) -> float:
 
 
 def _two_sided(deviation: float) -> float:
-    return float(2 * ndtr(-deviation))
+    return float(2 * special.ndtr(-deviation))
 
 
 def _lag1_interval(raw: float, n: int) -> tuple[float, float]:
@@ -257,7 +257,7 @@ def median_coverage(n: int, rho: float) -> float:
     distribution. Agrees with simulation within 4 points for correlations up to 0.5.
     """
     inflation = 1 + 2 * sum((1 - lag / n) * 2 / pi * asin(rho**lag) for lag in range(1, min(n, 200)))
-    return 100 * float(2 * ndtr(ndtri(0.975) / sqrt(inflation)) - 1)
+    return 100 * float(2 * special.ndtr(special.ndtri(0.975) / sqrt(inflation)) - 1)
 
 
 def _paper_test(values: Array, limits: Limits) -> Independence:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trialwise.errors import StatisticsError
-from trialwise.special import betaincinv
+from trialwise.late import special
 from trialwise.statistics.checks import as_percent
 
 
@@ -37,8 +37,8 @@ def proportion(hits: int, n: int, *, confidence: float = 95) -> Proportion:
     tail = (1 - float(as_percent(confidence, "confidence"))) / 2
     if n < 1 or not 0 <= hits <= n:
         raise StatisticsError(f"{hits} hits of {n}; expected at least one outcome, and at most as many hits")
-    low = float(betaincinv(hits, n - hits + 1, tail)) if hits else 0.0
-    high = float(betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
+    low = float(special.betaincinv(hits, n - hits + 1, tail)) if hits else 0.0
+    high = float(special.betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
     return Proportion(
         hits, n, 100 * hits / n, 100 * low, 100 * high, float(confidence), "exact binomial (Clopper-Pearson)"
     )

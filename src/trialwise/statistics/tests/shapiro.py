@@ -7,7 +7,7 @@ from math import asin, exp, log, pi, sqrt
 
 import numpy as np
 
-from trialwise.special import ndtr, ndtri
+from trialwise.late import special
 from trialwise.statistics.checks import Array
 from trialwise.statistics.rounded import rounded_tail, step_of
 
@@ -53,7 +53,7 @@ def _weights(n: int) -> Array:
     """Return antisymmetric weights of length 1 for values in ascending order."""
     if n == FEWEST:
         return np.array([-sqrt(0.5), 0.0, sqrt(0.5)])
-    scores = ndtri((np.arange(1, n + 1) - 0.375) / (n + 0.25))
+    scores = special.ndtri((np.arange(1, n + 1) - 0.375) / (n + 0.25))
     squares = float(scores @ scores)
     ends = [_polynomial(_LAST, n**-0.5) + scores[-1] / sqrt(squares)]
     if n > 5:
@@ -79,7 +79,7 @@ def _tail(w: float, n: int) -> float:
         mean, deviation = _polynomial(_SMALL_MEAN, n), exp(_polynomial(_SMALL_DEVIATION, n))
     else:
         mean, deviation = _polynomial(_LARGE_MEAN, log(n)), exp(_polynomial(_LARGE_DEVIATION, log(n)))
-    return float(ndtr(-(y - mean) / deviation))
+    return float(special.ndtr(-(y - mean) / deviation))
 
 
 def _polynomial(coefficients: tuple[float, ...], x: float) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from trialwise import _core
 from trialwise.errors import StatisticsError
-from trialwise.special import ndtri
+from trialwise.late import special
 from trialwise.statistics.checks import Array, as_percent, as_values
 from trialwise.statistics.estimates.measures import overflow_scale, percentile_of
 
@@ -91,7 +91,7 @@ def slope_interval(x: Array, y: Array, level: Fraction) -> tuple[float, float, f
     pairs = _pairs(x.size) - _pairs_tied(x)
     if pairs == 0:
         raise StatisticsError("all x are the same; a slope needs two different ones")
-    spread = float(ndtri(float((1 + level) / 2))) * sqrt(_score_variance(x, y))
+    spread = float(special.ndtri(float((1 + level) / 2))) * sqrt(_score_variance(x, y))
     low = max(round((pairs - spread) / 2) - 1, 0)
     high = min(round((pairs + spread) / 2), pairs - 1)
     x_scale, y_scale = overflow_scale(x), overflow_scale(y)

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from trialwise.special import stdtr, stdtrit
+from trialwise.late import special
 from trialwise.statistics.checks import Array, Indices
 from trialwise.statistics.order.predecessors import FIRST, Trials
 
@@ -115,6 +115,8 @@ def _widening(residuals: Array, rounds: Indices) -> float:
 
 
 def _trend(estimate: float, error: float, count: int, level: float) -> Trend:
-    reach = -float(stdtrit(count - 2, (1 - level) / 2)) * error
-    p_value = 2 * float(stdtr(count - 2, -abs(estimate) / error)) if error > 0 else float(estimate == 0)
+    reach = -float(special.stdtrit(count - 2, (1 - level) / 2)) * error
+    p_value = (
+        2 * float(special.stdtr(count - 2, -abs(estimate) / error)) if error > 0 else float(estimate == 0)
+    )
     return Trend(float(estimate), float(estimate - reach), float(estimate + reach), p_value, count)

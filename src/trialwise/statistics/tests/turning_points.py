@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialwise.special import ndtr
+from trialwise.late import special
 from trialwise.statistics.checks import Array, Method, as_method, as_values
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _turns(rows: Array) -> NDArray[np.int64]:
 
 
 def _normal(count: int, expected: float, variance: float) -> float:
-    return 2 * float(ndtr(-abs(count - expected) / sqrt(variance))) if variance > 0 else 1.0
+    return 2 * float(special.ndtr(-abs(count - expected) / sqrt(variance))) if variance > 0 else 1.0
 
 
 def _by_orders(array: Array, count: int, expected: float) -> tuple[float, float, str]:

@@ -11,8 +11,6 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from trialwise.analysis.claims.looks import KICK_ROUNDS, rounds_for
 from trialwise.analysis.claims.reproduction import NOT_RUNNABLE, RECOMPUTED
 from trialwise.analysis.claims.treatments import claimed_treatments
@@ -24,6 +22,7 @@ from trialwise.experiment.claims import ClaimData, StatedClaim, StatedNeeds
 from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.problems import either
+from trialwise.late import pl
 from trialwise.study.claims import JudgedClaims
 
 _OF_TRIAL = re.compile(r"/\d{6,}-\d+[^/]*$")

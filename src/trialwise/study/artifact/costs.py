@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import polars as pl
-
 from trialwise.analysis.artifacts import PackedClaim
 from trialwise.analysis.claims.results import ClaimResult
 from trialwise.analysis.claims.treatments import claimed_metrics, claimed_treatments
@@ -17,6 +15,7 @@ from trialwise.analysis.estimation.flow_lists import is_paired
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.exchange.artifact.reading import Artifact
 from trialwise.experiment.claims import ClaimData, StatedClaim
+from trialwise.late import pl
 from trialwise.study.artifact.contents import Contents, Used, as_root, environments_of, used_by
 from trialwise.study.claims import JudgedClaims
 from trialwise.study.locating import opened

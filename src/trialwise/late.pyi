@@ -1,0 +1,5 @@
+import polars as pl
+
+from trialwise import special
+
+__all__ = ["pl", "special"]
