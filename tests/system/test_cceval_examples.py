@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,3 +77,25 @@ def test_the_fat_tree_tells_small_from_large_flows(bench: Bench):
     for scheme in SCHEMES:
         small, large = (estimates[metric, f"scheme={scheme}"] for metric in ("small_p99", "large_p50"))
         assert large["estimate"] > 10 * small["estimate"]
+
+
+def test_figure_8_is_one_command_with_one_report_and_the_bias_of_each_engine(tmp_path: Path):
+    name = EXAMPLES / "cceval-fat-tree/figure-8.toml"
+    experiment = load(name)
+    assert experiment.factors[0].levels == ("trialwise", "ns3", "links")
+    assert "fat-tree:8,100Gbit/s" in experiment.trial.topology
+    (metric,) = experiment.metrics
+    assert metric.stop is not None
+    assert (metric.stop.precision.value, metric.stop.confidence, metric.estimand) == (1, 95, "per_trial")
+    text = name.read_text().replace("fat-tree:8", "fat-tree:4").replace('"ns3", ', "")
+    text = text.replace('measure = "p99"', 'measure = "p50"')
+    file = tmp_path / "small.toml"
+    file.write_text(shortened(text, duration='"500us"', precision='"100%"', max_trials="40"))
+    script = [sys.executable, EXAMPLES / "cceval-fat-tree/figure_8.py", file, tmp_path]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "small.html").is_file()
+    assert re.search(r"links.*trialwise|trialwise.*links", done.stdout, re.DOTALL), done.stdout
+    assert done.stdout.endswith(
+        "learned: missing, as Trialwise has no engine that was trained (theirs is M3)\n"
+    )
