@@ -51,14 +51,17 @@ OF_THIS_MACHINE = 2 if Path("/sys/fs/cgroup/cgroup.controllers").exists() else 1
 STORAGE = '[storage]\ndriver = "vfs"\nrunroot = "{0}/run"\ngraphroot = "{0}/graph"\n'
 LIMITS = '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]\n'
 BOX = "podman run --network none box"
+RUNTIME = "TRIALWISE_TEST_RUNTIME"
+"""Environment variable: the runtime to use instead of the one that podman takes, as a path to runc or crun."""
 
 
 @dataclass
 class Room:
-    """A mount namespace with a /dev, images and containers of its own."""
+    """A mount namespace with a /dev, images and containers of its own; `user` are words that make a command that of another user."""
 
     first: int
     environment: dict[str, str]
+    user: tuple[str, ...] = ()
 
     def __call__(self, *words: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -71,7 +74,7 @@ class Room:
         )
 
     def line(self, *words: str) -> list[str]:
-        return ["nsenter", f"--mount=/proc/{self.first}/ns/mnt", "--wd=.", *words]
+        return ["nsenter", f"--mount=/proc/{self.first}/ns/mnt", "--wd=.", *self.user, *words]
 
     def containers(self) -> list[str]:
         done = self("podman", "ps", "--all", "--format={{.Names}}")
@@ -86,10 +89,13 @@ class Room:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of a podman with a storage of its own, and limits that need no rights over those of this process."""
-    folder = tmp_path_factory.mktemp("podman")
+    return stored_in(tmp_path_factory.mktemp("podman"))
+
+
+def stored_in(folder: Path) -> dict[str, str]:
+    """Return the environment of a podman with a storage of its own, and limits that need no rights over those of this process."""
     (folder / "storage.conf").write_text(STORAGE.format(folder))
-    (folder / "containers.conf").write_text(LIMITS)
+    (folder / "containers.conf").write_text(LIMITS + runtime())
     root = folder / "root"
     (root / "bin").mkdir(parents=True)
     shutil.copy(BUSYBOX or "", root / "bin" / "busybox")
@@ -104,6 +110,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
+def runtime() -> str:
+    """Return what containers.conf says of the runtime."""
+    path = Path(os.environ.get(RUNTIME, ""))
+    name = path.name
+    return f'[engine]\nruntime = "{name}"\n[engine.runtimes]\n{name} = ["{path}"]\n' if name else ""
+
+
 @pytest.fixture(scope="module")
 def room(store: dict[str, str]) -> Iterator[Room]:
     with room_with(OF_THIS_MACHINE, store) as found:
@@ -111,16 +124,18 @@ def room(store: dict[str, str]) -> Iterator[Room]:
 
 
 @contextmanager
-def room_with(version: int, environment: dict[str, str], *options: str) -> Iterator[Room]:
-    """Yield a room with one version of cgroups, in which a container with these options can be started."""
+def room_with(
+    version: int, environment: dict[str, str], *options: str, more: str = "", user: tuple[str, ...] = ()
+) -> Iterator[Room]:
+    """Yield a room with one version of cgroups, in which a container with these options can be started; `more` sets it up further."""
     with subprocess.Popen(
-        ["unshare", "--mount", "sh", "-c", OWN_DEV.replace("{}", CGROUPS[version], 1)],
+        ["unshare", "--mount", "sh", "-c", OWN_DEV.replace("{}", f"{CGROUPS[version]}\n{more}", 1)],
         stdout=subprocess.PIPE,
         text=True,
     ) as first:
         assert first.stdout is not None
         assert first.stdout.readline() == "ready\n"
-        found = Room(first.pid, environment)
+        found = Room(first.pid, environment, user)
         try:
             if found("podman", "image", "exists", "box").returncode:
                 found("podman", "import", environment["BOX"], "box")
