@@ -64,6 +64,17 @@ _FEW = 10
 _PART = 1 << 16
 """Numbers that are looked at together."""
 _MOST_REMARKS = 3
+_REMARKS = {
+    "note",
+    "notes",
+    "comment",
+    "comments",
+    "remark",
+    "remarks",
+    "bemerkung",
+    "bemerkungen",
+    "kommentar",
+}
 _SEVERAL = 3
 """Trials of each treatment from which on their names tell them apart, and no treatments."""
 _MOST_TRIALS = 1000
@@ -407,8 +418,18 @@ def _leave_out(roles: Roles) -> None:
 
 
 def _is_remark(column: Column) -> bool:
-    """Return True if a text differs in every row, as a comment or a name of a file does."""
-    return len(column.values) > _MOST_REMARKS and column.values.n_unique() == len(column.values)
+    """Return True for a text with the name of remarks, or that differs in every row that has one, as the name of a file does."""
+    known = column.known
+    return column.name.strip().lower() in _REMARKS or (
+        len(column.values) > _MOST_REMARKS and known.n_unique() == len(known)
+    )
+
+
+def _why_no_factor(column: Column) -> str:
+    known = column.known
+    if known.n_unique() < len(known):
+        return "holds remarks"
+    return "differs in every row" + (" that has one" if len(known) < len(column.values) else "")
 
 
 def _repeats(column: Column, other: Column) -> bool:
@@ -565,7 +586,7 @@ def _note_columns(found: Found, roles: Roles, *, wide: bool) -> None:
     if roles.time is None and roles.order is None and roles.clock is None:
         found.note("order_unknown")
     for column in roles.remarks:
-        found.remark(f"{column.name} differs in every row, and is taken for no factor")
+        found.remark(f"{column.name} {_why_no_factor(column)}, and is taken for no factor")
     for column in roles.constants:
         told = "" if (known := column.known).is_empty() else _text(known[0])
         found.facts[column.name] = told[:_MOST_CONSTANT]

@@ -60,3 +60,28 @@ def test_infinite_values_are_missing_and_counted(words):
     assert [row.value for row in reading.rows] == [1.5, None, 2.5, None, 3.5, 4.5]
     assert "2 values are no finite numbers and count as missing" in [note.text for note in reading.notes]
     assert "missing_values" not in {note.code for note in reading.notes}
+
+
+@pytest.mark.parametrize(
+    ("name", "notes", "said"),
+    [
+        ("note", ["ok", "", "", "bad"], "note differs in every row that has one"),
+        ("Comment", ["ok", "ok", "ok", "bad"], "Comment holds remarks"),
+        ("picture", ["1.csv", "2.csv", "3.csv", "4.csv"], "picture differs in every row"),
+        ("seen", ["", "n1", "", ""], "seen differs in every row that has one"),
+    ],
+)
+def test_remarks_are_no_factor(name, notes, said):
+    """Each scheme has two trials."""
+    lines = [
+        f"{scheme},{rate},{note}"
+        for (scheme, rate), note in zip(("a1", "a2", "b3", "b4"), notes, strict=True)
+    ]
+    reading = looked_at("\n".join([f"scheme,rate,{name}", *lines]))
+    assert [dict(row.treatment) for row in reading.rows] == [{"scheme": scheme} for scheme in "aabb"]
+    assert f"{said}, and is taken for no factor" in [note.text for note in reading.notes]
+
+
+def test_a_factor_of_which_cells_are_missing_is_one():
+    reading = looked_at("scheme,qdisc,rate\na,fq,1\na,,2\nb,fq,3\nb,,4\nb,,5\n")
+    assert {name for row in reading.rows for name in row.treatment} == {"scheme", "qdisc"}
