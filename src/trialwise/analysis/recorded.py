@@ -150,7 +150,7 @@ class Recorded:
         rows = [row for metric in self.check(wanted) for row in self._rows(metric)]
         table = pl.DataFrame(rows, schema=RECORDED, orient="row")
         notes = (*self.trials.notes, *self.untold)
-        found = recorded_trials(self.trials.name, table, (), notes)
+        found = recorded_trials(self.trials.name, table, (), notes, "import files that hold values")
         better = {
             name: facts.better for name, facts in self.trials.metrics.items() if facts.better is not None
         }

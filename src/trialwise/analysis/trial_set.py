@@ -28,6 +28,7 @@ from trialwise.measurement.path_moves import moves_in
 from trialwise.numbers import counted
 from trialwise.range import OTHER_UNIT, beyond_range, within_range
 from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.first_value import first_value_by
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, TrialRow
 
@@ -257,7 +258,7 @@ def read_trial_set(
             notes.append(f"{_trials(missing)} without a value of {metric.name}")
     notes += missing_cells(metrics, store.rows, numbers, ledger.found_sources())
     if not cells:
-        raise AnalysisError(f"{directory.path}: no trial has a value", hint="run the experiment first")
+        raise AnalysisError(f"{directory.path}: no trial has a value", hint=first_value_by(store.rows))
     return TrialSet(
         name=experiment.name,
         metrics={metric.name: _facts(metric) for metric in metrics},

@@ -31,6 +31,7 @@ from trialwise.report.claim_words import (
 from trialwise.report.claims import Claim, Piece, Standing, in_order, objective_text, scored
 from trialwise.report.macros import MacroNames
 from trialwise.report.numbers import Basis, Number, counted, ordinal, percent
+from trialwise.store.first_value import after_failures
 
 
 def claims(analysis: Analysis) -> tuple[Claim, ...]:
@@ -71,7 +72,8 @@ class _Writer:
                 else:
                     unclaimed.setdefault(bool(found.metric.kpis), []).append(found.metric.name)
         for is_asked, names in unclaimed.items():
-            yield _nothing(names, is_asked=is_asked)
+            reasons = [each.reason or each.status for each in self._analysis.failures]
+            yield _nothing(names, is_asked=is_asked, reasons=reasons)
         if self._estimated:
             yield self._only_estimated()
 
@@ -315,12 +317,12 @@ def _claim(
     return Claim(standing, kept, topic, found.metric.name, about.treatment)
 
 
-def _nothing(names: Sequence[str], *, is_asked: bool) -> Claim:
+def _nothing(names: Sequence[str], *, is_asked: bool, reasons: list[str]) -> Claim:
     """Write one sentence on all metrics of which no KPI is asked for, or without a value for those that are."""
     several = f"{len(names)} metrics ({first_of(names, _MAX_NAMED)})" if len(names) > 1 else names[0]
     which, metric = ("the metrics", None) if len(names) > 1 else ("the metric", names[0])
     why = (
-        "no trial has given a value yet. What lifts this: run the experiment."
+        f"no trial has given a value yet. What lifts this: {after_failures(reasons)}."
         if is_asked
         else "no KPI is asked for. What lifts this: add "
         f"`kpi = {{ percentile = …, confidence = … }}` to {which}, or --objective percentile=50 for files."

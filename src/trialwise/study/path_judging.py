@@ -18,6 +18,7 @@ from trialwise.errors import AnalysisError, PlanError
 from trialwise.experiment.path_files import PathCertificate, digest_in, judged_as, path_file
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.trials import PathEngine, PathSettings, PathTrial, way_text
+from trialwise.store.first_value import first_value_by
 from trialwise.study.locating import opened
 from trialwise.study.path_fitting import FittedPath
 from trialwise.study.real_trials import now, one_path
@@ -158,7 +159,9 @@ def _path(over: Path, of: tuple[str, ...]) -> tuple[PathSettings, PathEngine, in
             if row.status == "finished" and experiment.includes(row.factors)
         ]
         if not rows:
-            raise AnalysisError(f"{over}: no trial has finished", hint="run the experiment first")
+            raise AnalysisError(
+                f"{over}: no trial has finished", hint=first_value_by(ledger.present_trials())
+            )
         chosen = subset(of, [row.factors for row in rows], "--b")
         rows = [row for row in rows if matches(row.factors, chosen)]
         return one_path(experiment, rows, over, "--b"), trial.engine, experiment.seed

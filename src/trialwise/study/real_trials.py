@@ -27,6 +27,7 @@ from trialwise.experiment.model import Experiment
 from trialwise.experiment.trials import PathSettings, PathTrial
 from trialwise.measurement.packets import DIRECTIONS, Packets, read_packets
 from trialwise.numbers import counted
+from trialwise.store.first_value import first_value_by
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 from trialwise.store.samples import record_name
@@ -195,7 +196,7 @@ def _rows(experiment: Experiment, ledger: Ledger, path: Path) -> tuple[list[Tria
     ]
     kept = [row for row in finished if (path / record_name(row.number, row.attempt, "packets")).is_file()]
     if not finished:
-        raise AnalysisError(f"{path}: no trial has finished", hint="run the experiment first")
+        raise AnalysisError(f"{path}: no trial has finished", hint=first_value_by(ledger.present_trials()))
     if not kept:
         raise AnalysisError(
             f"{path}: no packets were kept, and what a path is like is read from packets",

@@ -17,6 +17,7 @@ from trialwise.experiment.model import Experiment, Metric
 from trialwise.late import pl
 from trialwise.numbers import counted
 from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.first_value import first_value_by
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 
@@ -62,7 +63,7 @@ def read_order_directory(
     problems = [*_lost(ran), *(problem for name in values for problem in _without(name, ran, values[name]))]
     waiting = sum(row.status in ("planned", "running") for row in store.rows)
     notes = (*_notes(experiment, waiting), *reread_notes(metrics, ledger.amendments()))
-    trials = recorded_trials(str(directory.path), table, problems, notes)
+    trials = recorded_trials(str(directory.path), table, problems, notes, first_value_by(store.rows))
     better = {metric.name: metric.better for metric in metrics if metric.better is not None}
     return dataclasses.replace(trials, better=better)
 

@@ -209,9 +209,11 @@ def order_trials(
 
 
 def recorded_trials(
-    source: str, table: pl.DataFrame, problems: Sequence[Problem], notes: Sequence[str]
+    source: str, table: pl.DataFrame, problems: Sequence[Problem], notes: Sequence[str], first_value: str
 ) -> OrderTrials:
     """Build trials from a ledger, with the columns of `RECORDED`; rounds are numbered here.
+
+    `first_value` is the hint where none has a value.
 
     Raises
     ------
@@ -220,7 +222,7 @@ def recorded_trials(
     """
     if table["number"].drop_nulls().is_empty():
         first = f": {problems[0].text}" if problems else ""
-        raise AnalysisError(f"{source}: no trial has a value{first}", hint="run the experiment first")
+        raise AnalysisError(f"{source}: no trial has a value{first}", hint=first_value)
     table = table.with_columns(_turn_codes(table).alias("trial"))
     return OrderTrials(
         source,
