@@ -18,6 +18,8 @@ _NUMBER = r"[+-]?[0-9][0-9.,'’ \u00a0\u202f]*(?:[eE][+-]?[0-9]+)?|[+-]?[.,][0-
 _UNIT = rf"^({_NUMBER})\s*([A-Za-z%°µμΩ$€£][A-Za-z0-9%°µμΩ$€£/·*²³^()\s-]{{0,19}})$"
 _NO_UNIT = r"[0-9][A-Za-z0-9]"
 """As in a hash (12ab3f4): digits in a unit are allowed only as an exponent at its end."""
+_FILE = r"[.,][A-Za-z]"
+"""As in the name of a file (1.csv)."""
 _CODED = r"^[+-]?0(?:[xX][0-9A-Fa-f]+|[oO][0-7]+|[bB][01]+)$"
 """Numbers in bases other than ten."""
 _POINT = r"^[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?$"
@@ -181,7 +183,8 @@ def _with_units(
 ) -> Parsed:
     parts = known.str.extract_groups(_UNIT)
     number, unit = parts.struct.field("1").str.strip_chars(), parts.struct.field("2").str.strip_chars()
-    is_unit = ~(unit.str.contains(_NO_UNIT) | known.str.contains(_CODED)).fill_null(value=False)
+    is_none = unit.str.contains(_NO_UNIT) | known.str.contains(_CODED) | known.str.contains(_FILE)
+    is_unit = ~is_none.fill_null(value=False)
     unit = unit.zip_with(is_unit, pl.Series([None], dtype=pl.String).new_from_index(0, unit.len()))
     united = unit.is_not_null()
     if not united.any() or not (united | values.is_not_null()).all():

@@ -11,6 +11,7 @@ COLUMNS = {
     "commas": (["1,5", "2,25", "-"], [1.5, 2.25, None]),
     "unit": (["3 ms", "4 ms"], [3.0, 4.0]),
     "wrong": (["1", "x", "inf"], [1.0, None, float("inf")]),
+    "files": (["1.csv", "2.csv"], [None, None]),
     "words": (["reno", "cubic"], [None, None]),
 }
 
