@@ -19,7 +19,7 @@ MARKER = "TRIALWISE_TRIAL"
 """Environment variable that every process of a trial carries, so that orphans of a killed runner can be found."""
 GRACE_SECONDS = 2.0
 """Seconds between SIGTERM and SIGKILL."""
-LOST_SUPERVISOR = "lost its supervisor, which was killed before it could report"
+LOST_SUPERVISOR = "lost its supervisor, which was killed"
 """What became of a program if nothing is known of its run."""
 _PAUSE = 0.002
 _MAX_EXEC = 0.2
