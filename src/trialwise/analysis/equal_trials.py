@@ -54,7 +54,7 @@ def notes_of(
     metrics: Sequence[MetricAnalysis], told: Container[str] = (), *, may_repeat: bool = False
 ) -> Iterator[str]:
     """Yield the sentences of `equal_notes` on analysed metrics, except those told elsewhere; many that say the same are one."""
-    values = {one.metric.name: _by_treatment(one) for one in metrics}
+    values = {one.metric.name: one.trials.by_treatment() for one in metrics}
     repeats = repeating(values.values()) if may_repeat else frozenset[str]()
     notes = [
         (name, note.removeprefix(name))
@@ -71,14 +71,6 @@ def notes_of(
             yield f"{name}{said}"
         elif name == names[0]:
             yield f"{', '.join(names[:_MAX_NAMED])} and {len(names) - _MAX_NAMED} more metrics{said}"
-
-
-def _by_treatment(found: MetricAnalysis) -> dict[str, list[float]]:
-    values: dict[str, list[float]] = {}
-    for trial in found.trials:
-        if trial.value is not None:
-            values.setdefault(trial.treatment, []).append(trial.value)
-    return values
 
 
 def tail_notes(metric: str, values: Values, *, what: str = "trial") -> Iterator[str]:

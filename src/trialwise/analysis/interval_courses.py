@@ -14,8 +14,9 @@ import numpy as np
 
 from trialwise import statistics as st
 from trialwise.analysis.estimation.estimates import is_estimated
-from trialwise.analysis.results import Analysis, MetricAnalysis, TrialMetric
+from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.analysis.treatment_means import CONFIDENCE
+from trialwise.analysis.trial_columns import TrialMetric
 from trialwise.experiment.model import Experiment, Metric
 from trialwise.store.ledger import Ledger
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from trialwise.analysis.conditions.timescales import analyse_metric
 from trialwise.analysis.nesting import treatment_means
-from trialwise.analysis.observations import Observation
 from trialwise.analysis.path.analysing import typical
 from trialwise.analysis.path.plane import plane_of
 from trialwise.analysis.path.results import (
@@ -23,8 +22,11 @@ from trialwise.analysis.path.results import (
 )
 from trialwise.analysis.recorded import Lost, Recorded
 from trialwise.analysis.results import Analysis, MetricAnalysis, TrialFailure
+from trialwise.analysis.trial_columns import Observed, Places
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.experiment.model import Method, Metric
+from trialwise.late import pl
+from trialwise.readers.blocks import distinct, first_of
 
 _THROUGHPUT, _DELAY, _LOSS = "pantheon_throughput", "pantheon_delay", "pantheon_loss"
 
@@ -41,7 +43,7 @@ def analyse_recorded(found: Recorded, metrics: Sequence[Metric], method: Method 
     trials = found.units()
     table = trials.table
     ran = table if table["started"].null_count() else table.sort("started", maintain_order=True)
-    numbers = {trial: number for number, trial in enumerate(dict.fromkeys(ran["trial"].to_list()), start=1)}
+    numbers = ran.select("trial").unique(maintain_order=True).with_row_index("number", 1)
     known = [_with_facts(metric, trials) for metric in metrics]
     analysed = tuple(_analysed(found.trials, trials, metric, numbers, method) for metric in known)
     return Analysis(
@@ -50,11 +52,11 @@ def analyse_recorded(found: Recorded, metrics: Sequence[Metric], method: Method 
         method=method,
         seed=None,
         treatments=tuple(trials.treatments),
-        series=tuple(dict.fromkeys(trials.table["series"].to_list())),
-        planned=len(numbers) + len(found.lost),
-        counts={"finished": len(numbers), **Counter(one.status for one in found.lost)},
+        series=tuple(trials.table["series"].unique(maintain_order=True).to_list()),
+        planned=numbers.height + len(found.lost),
+        counts={"finished": numbers.height, **Counter(one.status for one in found.lost)},
         metrics=analysed,
-        failures=tuple(_failure(number, one) for number, one in enumerate(found.lost, len(numbers) + 1)),
+        failures=tuple(_failure(number, one) for number, one in enumerate(found.lost, numbers.height + 1)),
         notes=trials.notes if found.is_ordered else (*trials.notes, _NO_ORDER),
         boots=(),
         path=_path(trials, analysed),
@@ -62,7 +64,7 @@ def analyse_recorded(found: Recorded, metrics: Sequence[Metric], method: Method 
 
 
 def _analysed(
-    recorded: TrialSet, units: TrialSet, metric: Metric, numbers: Mapping[str, int], method: Method
+    recorded: TrialSet, units: TrialSet, metric: Metric, numbers: pl.DataFrame, method: Method
 ) -> MetricAnalysis:
     """Analyse a metric of units; its means are over the highest level that varies, such as hosts."""
     one = analyse_metric(metric, _observations(units, metric, numbers), method)
@@ -128,21 +130,27 @@ def _with_facts(metric: Metric, trials: TrialSet) -> Metric:
     return replace(metric, unit=metric.unit or facts.unit, better=metric.better or facts.better)
 
 
-def _observations(trials: TrialSet, metric: Metric, numbers: Mapping[str, int]) -> list[Observation]:
-    columns = ("trial", "treatment", "series", "started", "value")
-    rows = trials.of(metric.name).select(columns).iter_rows()
-    return [
-        Observation(
-            number=numbers[trial],
-            attempt=1,
-            treatment=treatment,
-            factors=trials.treatments[treatment],
-            series=series,
-            round=1,
-            position=1,
-            started=started,
-            values=np.array([value]),
-            times=None,
-        )
-        for trial, treatment, series, started, value in rows
-    ]
+def _observations(trials: TrialSet, metric: Metric, numbers: pl.DataFrame) -> Observed:
+    rows = trials.of(metric.name)
+    own = rows.select("trial").join(numbers, on="trial", how="left", maintain_order="left")
+    kind, label = (distinct([rows[name]], rows.height) for name in ("treatment", "series"))
+    names = [rows["treatment"][place] for place in first_of(kind)]
+    ones = np.broadcast_to(np.int64(1), rows.height)
+    return Observed(
+        Places(
+            number=own["number"].to_numpy(),
+            attempt=ones,
+            kinds=[(name, trials.treatments[name]) for name in names],
+            kind=kind,
+            labels=[rows["series"][place] for place in first_of(label)],
+            series=label,
+            round=ones,
+            position=ones,
+            started=None
+            if rows["started"].null_count() == rows.height
+            else rows["started"].fill_null(np.nan).to_numpy(),
+        ),
+        values=rows["value"].to_numpy(),
+        bounds=np.arange(rows.height + 1),
+        times=None,
+    )

@@ -14,27 +14,9 @@ from trialwise.analysis.exclusions import ChangedAnswer
 from trialwise.analysis.path.results import PathAnalysis
 from trialwise.analysis.traces import TrialTrace
 from trialwise.analysis.treatment_means import TreatmentMean
-from trialwise.experiment.model import Kpi, Level, Method, Metric, Variability
+from trialwise.analysis.trial_columns import Trials
+from trialwise.experiment.model import Kpi, Method, Metric, Variability
 from trialwise.store.records import Head
-
-
-@dataclass(frozen=True, slots=True)
-class TrialMetric:
-    """The metric of one trial. `value` is None, with a `reason`, if the trial's samples do not yield one."""
-
-    number: int
-    attempt: int
-    treatment: str
-    factors: Mapping[str, Level]
-    series: str
-    round: int
-    position: int
-    started: float | None
-    samples: int
-    value: float | None
-    converged: bool | None
-    convergence: st.Convergence | None
-    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +61,7 @@ class MetricAnalysis:
     """Everything about one metric."""
 
     metric: Metric
-    trials: tuple[TrialMetric, ...]
+    trials: Trials
     independence: tuple[SeriesIndependence, ...]
     kpis: tuple[SeriesKpi, ...]
     variability: tuple[SeriesVariability, ...]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
 from pathlib import Path
 
 import numpy as np
 
 from trialwise.analysis.conditions.timescales import analyse_metric
 from trialwise.analysis.equal_trials import notes_of
-from trialwise.analysis.observations import Observation
 from trialwise.analysis.results import Analysis
+from trialwise.analysis.trial_columns import Kind, Observed, Places, Whole
+from trialwise.arrays import Array
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Level, Method, Metric
 from trialwise.late import pl
+from trialwise.readers.blocks import Indices, distinct, first_of
 from trialwise.readers.tables.columns import numbers_of
 from trialwise.readers.tables.dialect import Dialect
 from trialwise.readers.tables.table import Table, names_metrics, read_table, units_of
@@ -76,13 +77,14 @@ def analyse_table(
     found = [_measured(table, columns, metric, notes) for metric in metrics]
     analysed = tuple(analyse_metric(metric, observations, method) for metric, observations in found)
     longest = max((observations for _, observations in found), key=len)
+    places = longest.places
     return Analysis(
         name=path.name,
         description="",
         method=method,
         seed=None,
-        treatments=tuple(dict.fromkeys(seen.treatment for seen in longest)),
-        series=tuple(dict.fromkeys(seen.series for seen in longest)),
+        treatments=tuple(places.treatments),
+        series=tuple(places.all_series),
         planned=len(longest),
         counts={"finished": len(longest)},
         metrics=analysed,
@@ -174,7 +176,7 @@ def _sortable(table: Table, name: str) -> pl.Series:
 
 def _measured(
     table: Table, columns: TableColumns, metric: Metric, notes: list[str]
-) -> tuple[Metric, list[Observation]]:
+) -> tuple[Metric, Observed]:
     """Return the metric, with the unit found in its cells if none was given, and its observations."""
     numbers = numbers_of(table, metric.name)
     notes += numbers.notes
@@ -187,11 +189,11 @@ def _measured(
     if missing:
         notes.append(f"{missing} of {rows} values of {metric.name} are missing and were left out")
     metric = replace(metric, unit=metric.unit or numbers.unit)
-    return metric, list(_observations(kept, columns))
+    return metric, _observations(kept, columns)
 
 
-def _observations(rows: pl.DataFrame, columns: TableColumns) -> Iterator[Observation]:
-    """Yield the trials in the order of their first rows; column by column, since a table for each takes a million of them a minute."""
+def _observations(rows: pl.DataFrame, columns: TableColumns) -> Observed:
+    """Return the trials in the order of their first rows."""
     if not columns.samples and columns.trial is None:
         trials, sizes = rows, np.ones(rows.height, np.int64)
     else:
@@ -202,53 +204,49 @@ def _observations(rows: pl.DataFrame, columns: TableColumns) -> Iterator[Observa
         rows = rows.sort(_FIRST, *by_time, maintain_order=True)
         sizes = np.diff(np.append(np.flatnonzero(np.diff(rows[_FIRST].to_numpy(), prepend=-1)), rows.height))
     is_sampled = trials is not rows and columns.time is not None
-    values = rows[_VALUE].to_numpy().astype(np.float64)
-    times = rows[_TIME].to_numpy().astype(np.float64) if is_sampled else None
-    started = None if is_sampled or columns.time is None else trials[_TIME].cast(pl.Float64).to_list()
-    shared: dict[tuple[str, ...], tuple[str, dict[str, Level]]] = {}
-    rounds: dict[tuple[str, str], int] = {}
-    ends = np.cumsum(sizes)
-    cells = zip(
-        trials[_TRIAL].to_list(),
-        _levels(trials, columns),
-        _series(trials, columns),
-        ends - sizes,
-        ends,
-        strict=True,
+    levels = [_texts(trials[name], _LEVEL) for name in columns.groups]
+    series = [] if columns.series is None else [_texts(trials[columns.series], str(None))]
+    kind, label = (distinct(each, trials.height) for each in (levels, series))
+    kinds = [_treatment(columns.groups, [each[place] for each in levels]) for place in first_of(kind)]
+    return Observed(
+        Places(
+            number=trials[_TRIAL].to_numpy(),
+            attempt=_ones(trials.height),
+            kinds=kinds,
+            kind=kind,
+            labels=[each[place] for each in series for place in first_of(label)] or ["1"],
+            series=label,
+            round=_turns(kinds, kind, label),
+            position=_ones(trials.height),
+            started=None if is_sampled or columns.time is None else _floats(trials[_TIME]),
+        ),
+        values=_floats(rows[_VALUE]),
+        bounds=np.append(0, np.cumsum(sizes)),
+        times=_floats(rows[_TIME]) if is_sampled else None,
     )
-    for place, (number, levels, series, begin, end) in enumerate(cells):
-        if levels not in shared:
-            shared[levels] = _treatment(columns.groups, levels)
-        treatment, factors = shared[levels]
-        rounds[treatment, series] = rounds.get((treatment, series), 0) + 1
-        yield Observation(
-            number=number,
-            attempt=1,
-            treatment=treatment,
-            factors=factors,
-            series=series,
-            round=rounds[treatment, series],
-            position=1,
-            started=None if started is None else started[place],
-            values=values[begin:end],
-            times=None if times is None else times[begin:end],
-        )
 
 
-def _levels(trials: pl.DataFrame, columns: TableColumns) -> Iterable[tuple[str, ...]]:
-    """Return the levels of each trial as text."""
-    if not columns.groups:
-        return repeat((), trials.height)
-    texts = (
-        [_LEVEL if cell is None else str(cell) for cell in trials[name].to_list()] for name in columns.groups
-    )
-    return zip(*texts, strict=True)
+def _floats(cells: pl.Series) -> Array:
+    return cells.to_numpy().astype(np.float64)
 
 
-def _series(trials: pl.DataFrame, columns: TableColumns) -> Iterable[str]:
-    if columns.series is None:
-        return repeat("1", trials.height)
-    return map(str, trials[columns.series].to_list())
+def _ones(height: int) -> Whole:
+    return np.broadcast_to(np.int64(1), height)
+
+
+def _texts(cells: pl.Series, missing: str) -> pl.Series:
+    """Return cells as text."""
+    if isinstance(cells.dtype, pl.String):
+        return cells.fill_null(missing)
+    return pl.Series([missing if cell is None else str(cell) for cell in cells.to_list()], dtype=pl.String)
+
+
+def _turns(kinds: Sequence[Kind], kind: Indices, label: Indices) -> Whole:
+    """Count the trials of each treatment in each series."""
+    names = list(dict.fromkeys(name for name, _ in kinds))
+    treatment = np.array([names.index(name) for name, _ in kinds], np.int32)[kind]
+    one = pl.int_range(1, pl.len() + 1).over("treatment", "series")
+    return pl.DataFrame({"treatment": treatment, "series": label}).select(one).to_series().to_numpy()
 
 
 def _treatment(names: Sequence[str], levels: Sequence[str]) -> tuple[str, dict[str, Level]]:

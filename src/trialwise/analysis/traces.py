@@ -10,6 +10,7 @@ import numpy as np
 
 from trialwise import statistics as st
 from trialwise.analysis.observations import Observation
+from trialwise.analysis.trial_columns import Trials
 from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Method, Metric
@@ -48,26 +49,31 @@ class TrialTrace:
 
 
 def trial_traces(
-    metric: Metric,
-    observations: Sequence[Observation],
-    tests: Sequence[st.Convergence | None],
-    method: Method,
+    metric: Metric, observations: Sequence[Observation], trials: Trials, method: Method
 ) -> tuple[TrialTrace, ...]:
     """Build the traces of at most 16 trials with several samples.
 
     They are the first of each treatment, then those that did not converge, then the others.
     """
-    sampled = [(seen, test) for seen, test in zip(observations, tests, strict=True) if len(seen.values) > 1]
-    chosen = sorted(_choice(sampled), key=lambda index: sampled[index][0].number)
-    return tuple(_trace(metric, *sampled[index], method) for index in chosen)
+    chosen = sorted(_choice(trials), key=lambda place: trials.places.number[place])
+    return tuple(
+        _trace(metric, observations[place], trials.tested.get(place, (None, None))[1], method)
+        for place in chosen
+    )
 
 
-def _choice(sampled: Sequence[tuple[Observation, st.Convergence | None]]) -> list[int]:
-    first: dict[str, int] = {}
-    for index, (seen, _) in enumerate(sampled):
-        first.setdefault(seen.treatment, index)
-    unsteady = [index for index, (_, test) in enumerate(sampled) if test is not None and not test.converged]
-    return list(dict.fromkeys([*first.values(), *unsteady, *range(len(sampled))]))[:_MAX_TRIALS]
+def _choice(trials: Trials) -> list[int]:
+    """Return the places of trials."""
+    sampled = np.flatnonzero(trials.samples > 1)
+    firsts: dict[str, int] = {}
+    for (treatment, _), places in trials.places.groups(sampled).items():
+        firsts.setdefault(treatment, int(places[0]))
+    unsteady = [
+        place
+        for place in sampled.tolist()
+        if (test := trials.tested.get(place, (None, None))[1]) is not None and not test.converged
+    ]
+    return list(dict.fromkeys([*firsts.values(), *unsteady, *sampled[:_MAX_TRIALS].tolist()]))[:_MAX_TRIALS]
 
 
 def _trace(metric: Metric, seen: Observation, test: st.Convergence | None, method: Method) -> TrialTrace:

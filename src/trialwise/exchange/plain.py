@@ -12,6 +12,7 @@ from typing import Any, Literal, Union, cast
 
 import numpy as np
 
+from trialwise.columns import Columns
 from trialwise.experiment.traits import Source
 
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
@@ -106,6 +107,8 @@ def _schema(hint: Any, definitions: dict[str, Json]) -> dict[str, Json]:  # noqa
         return dict(_SIMPLE[hint])
     if dataclasses.is_dataclass(hint):
         return _reference(cast("type", hint), definitions)
+    if isinstance(hint, type) and issubclass(cast("type[object]", hint), Columns):
+        return {"type": "array", "items": _schema(cast("type[Columns[object]]", hint).record, definitions)}
     if hint is Source:
         return _any_of([_schema(each, definitions) for each in Source.known])
     return _generic(hint, typing.get_origin(hint), typing.get_args(hint), definitions)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from trialwise.analysis.results import Analysis, TrialMetric
+from trialwise.analysis.results import Analysis
+from trialwise.analysis.trial_columns import TrialMetric
 from trialwise.exchange.csv_text import csv_text
 
 _COLUMNS = (

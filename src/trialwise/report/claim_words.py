@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import numpy as np
+
 from trialwise.analysis.results import Analysis, SeriesKpi
 from trialwise.experiment.model import Kpi
 from trialwise.report.claims import Claim, Piece
@@ -127,9 +129,11 @@ def series_dates(analysis: Analysis) -> dict[str, str]:
     """Return the days (UTC) on which each series ran, as ", 2026-11-21" or ", 2026-11-21 to 2026-11-28"."""
     starts: dict[str, list[float]] = {}
     for found in analysis.metrics:
-        for trial in found.trials:
-            if trial.started is not None and trial.started > _OLDEST:
-                starts.setdefault(trial.series, []).append(trial.started)
+        places = found.trials.places
+        if places.started is None:
+            continue
+        for (_, series), own in places.groups(np.flatnonzero(places.started > _OLDEST)).items():
+            starts.setdefault(series, []).extend((places.started[own].min(), places.started[own].max()))
     return {series: f", {_days(min(times), max(times))}" for series, times in starts.items()}
 
 

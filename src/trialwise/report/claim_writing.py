@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from trialwise import statistics as st
-from trialwise.analysis.results import Analysis, MetricAnalysis, SeriesKpi, SeriesVariability, TrialMetric
+from trialwise.analysis.results import Analysis, MetricAnalysis, SeriesKpi, SeriesVariability
+from trialwise.analysis.trial_columns import TrialMetric
 from trialwise.experiment.model import Kpi
 from trialwise.experiment.stopping import goals_of
 from trialwise.numbers import first_of
@@ -87,8 +88,10 @@ class _Writer:
 
     def _single(self, found: MetricAnalysis, at: str) -> Iterable[Claim]:
         """Report each trial if a treatment has only one per series, made of samples: nothing else mentions them."""
+        if len(found.trials) > _MAX_SINGLE:
+            return
         counts = Counter((trial.treatment, trial.series) for trial in found.trials)
-        if len(found.trials) > _MAX_SINGLE or max(counts.values(), default=2) > 1:
+        if max(counts.values(), default=2) > 1:
             return
         for place, trial in enumerate(found.trials):
             if trial.samples > 1 and trial.value is not None:

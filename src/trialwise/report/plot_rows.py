@@ -7,10 +7,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from trialwise.analysis.estimation.results import PooledCourse
-from trialwise.analysis.results import Analysis, MetricAnalysis, TrialFailure, TrialMetric
+from trialwise.analysis.results import Analysis, MetricAnalysis, TrialFailure
 from trialwise.analysis.traces import TrialTrace
 from trialwise.arrays import Array
-from trialwise.experiment.model import Kpi
+from trialwise.experiment.model import Kpi, Level
 from trialwise.experiment.placeholders import level_text
 from trialwise.report.units import Scale
 from trialwise.visible import visible
@@ -26,24 +26,22 @@ _CHARACTER = 0.008
 
 def treatments(analysis: Analysis, found: MetricAnalysis) -> list[str]:
     """Return the treatments that have trials, in the order of the file."""
-    there = {trial.treatment for trial in found.trials}
+    there = set(found.trials.places.treatments)
     return [name for name in analysis.treatments if name in there]
 
 
 def labels(analysis: Analysis) -> dict[str, str]:
     """Return each treatment's label in figures: its levels alone, or its whole name if levels are ambiguous."""
     factors = factor_names(analysis)
-    firsts: dict[str, TrialMetric] = {}
+    firsts: dict[str, Mapping[str, Level]] = {}
     for found in analysis.metrics:
-        if len(firsts) == len(analysis.treatments):
-            break
-        for trial in found.trials:
-            firsts.setdefault(trial.treatment, trial)
+        for name, levels in found.trials.places.first_kinds():
+            firsts.setdefault(name, levels)
     short = {
         name: ALL
         if name == "-"
-        else " · ".join(level_text(trial.factors[factor]) for factor in factors if factor in trial.factors)
-        for name, trial in firsts.items()
+        else " · ".join(level_text(levels[factor]) for factor in factors if factor in levels)
+        for name, levels in firsts.items()
     }
     ordered = {name: visible(short[name]) for name in analysis.treatments if name in short}
     return (

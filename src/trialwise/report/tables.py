@@ -282,4 +282,4 @@ def treatment_cell(name: str) -> Cell:
 
 def metric_scale(found: MetricAnalysis) -> Scale:
     """Return the unit in which the values of a metric are listed."""
-    return scale((trial.value for trial in found.trials), found.metric.unit)
+    return scale(found.trials.values.tolist(), found.metric.unit)

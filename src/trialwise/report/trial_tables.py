@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 
-from trialwise.analysis.results import Analysis, MetricAnalysis, TrialMetric
+from trialwise.analysis.results import Analysis, MetricAnalysis
+from trialwise.analysis.trial_columns import TrialMetric
 from trialwise.report.document import Cell, Table, table_of
 from trialwise.report.numbers import ABSENT, Number
 from trialwise.report.tables import metric_scale, moment, treatment_cell, yes_no

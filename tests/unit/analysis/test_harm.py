@@ -13,7 +13,8 @@ from statsmodels.stats.multitest import multipletests
 
 from trialwise.analysis.path.harm import harm_of
 from trialwise.analysis.path.results import Harm, HarmCell
-from trialwise.analysis.results import MetricAnalysis, TrialMetric
+from trialwise.analysis.results import MetricAnalysis
+from trialwise.analysis.trial_columns import TrialMetric, Trials
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.trials import PathTrial
@@ -62,7 +63,7 @@ def told(
         for scheme, other in values
     }
     found = [
-        MetricAnalysis(metric, tuple(trials(values)), (), (), ())
+        MetricAnalysis(metric, Trials.of(trials(values)), (), (), ())
         for metric, values in zip(experiment.metrics, given, strict=True)
     ]
     return harm_of(experiment, experiment.trial, found, treatments)

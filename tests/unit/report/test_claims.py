@@ -10,6 +10,7 @@ from example_directory import analyse_example, write_example
 from json_pointer import resolve
 from trialwise.analysis.results import Analysis
 from trialwise.analysis.table import TableColumns, analyse_table
+from trialwise.analysis.trial_columns import Trials
 from trialwise.exchange.plain import Json
 from trialwise.experiment.model import Better, Kpi, Metric, Variability
 from trialwise.experiment.sources import ReturnSource
@@ -158,7 +159,7 @@ def test_claims_of_the_same_directory_are_the_same_twice(tmp_path: Path) -> None
 
 def test_an_experiment_without_results_yet_claims_nothing(analysis: Analysis) -> None:
     nothing = {
-        "trials": (),
+        "trials": Trials.of([]),
         "independence": (),
         "kpis": (),
         "variability": (),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from trialwise.analysis.results import Analysis, MetricAnalysis
+from trialwise.analysis.trial_columns import Trials
 from trialwise.report.document import plain
 from trialwise.report.figures.trial_marks import MAX_DRAWN, drawn_trials, drawn_words, some, trial_rows
 from trialwise.report.html import html_report
@@ -25,7 +26,7 @@ def many(found: MetricAnalysis) -> MetricAnalysis:
         dataclasses.replace(known[at % len(known)], number=at + 1, attempt=1, value=float(value))
         for at, value in enumerate(values)
     ]
-    return dataclasses.replace(found, trials=tuple(trials))
+    return dataclasses.replace(found, trials=Trials.of(trials))
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +79,9 @@ def test_of_few_trials_all_are_drawn_and_nothing_is_said(analysis: Analysis) -> 
     found = analysis.metrics[0]
     assert drawn_trials(found) == [trial for trial in found.trials if trial.value is not None]
     assert drawn_words(found) == ""
-    few = dataclasses.replace(analysis, metrics=(dataclasses.replace(found, trials=found.trials[:MAX_ROWS]),))
+    few = dataclasses.replace(
+        analysis, metrics=(dataclasses.replace(found, trials=Trials.of(found.trials[:MAX_ROWS])),)
+    )
     assert "the first" not in plain(trial_table(few).caption)
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from trialwise import statistics as st
 from trialwise.analysis.distributions import Distribution, distribution
 from trialwise.analysis.observations import Observation
@@ -12,10 +15,11 @@ from trialwise.analysis.results import (
     SeriesIndependence,
     SeriesKpi,
     SeriesVariability,
-    TrialMetric,
 )
 from trialwise.analysis.traces import trial_traces
 from trialwise.analysis.treatment_means import treatment_mean
+from trialwise.analysis.trial_columns import Observed, TrialMetric, Trials
+from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Kpi, Method, Metric, Variability
 from trialwise.numbers import counted
@@ -24,16 +28,16 @@ from trialwise.numbers import counted
 def analyse_metric(metric: Metric, observations: Sequence[Observation], method: Method) -> MetricAnalysis:
     """Analyse one metric on the three timescales."""
     trials = trial_metrics(metric, observations, method)
-    groups = _by_series(trials)
+    groups = {key: _Members(trials, places) for key, places in trials.in_series().items()}
     kpis = tuple(
         _series_kpi(metric, kpi, treatment, series, members, method)
         for kpi in metric.kpis
         for (treatment, series), members in groups.items()
     )
     means = [
-        treatment_mean(treatment, _values(members), series=series)
+        treatment_mean(treatment, members.values, series=series)
         for (treatment, series), members in groups.items()
-        if members and not metric.kpis
+        if members.n and not metric.kpis
     ]
     return MetricAnalysis(
         metric=metric,
@@ -42,46 +46,66 @@ def analyse_metric(metric: Metric, observations: Sequence[Observation], method: 
         kpis=kpis,
         variability=tuple(_scores(metric, kpis, trials, method)),
         distributions=tuple(
-            _distribution(metric, *key, members) for key, members in groups.items() if members
+            _distribution(metric, *key, members) for key, members in groups.items() if members.n
         ),
-        traces=trial_traces(metric, observations, [trial.convergence for trial in trials], method),
+        traces=trial_traces(metric, observations, trials, method),
         means=tuple(means),
     )
 
 
-def _distribution(
-    metric: Metric, treatment: str, series: str, members: Sequence[TrialMetric]
-) -> Distribution:
+class _Members:
+    """Trials with a value of one treatment in one series, in the order in which they ran."""
+
+    def __init__(self, trials: Trials, places: npt.NDArray[np.intp]) -> None:
+        self.n = len(places)
+        self.values: list[float] = trials.values[places].tolist()
+        own = set(places.tolist()) if trials.tested else set[int]()
+        self.unsteady = sum(
+            converged is False for place, (converged, _) in trials.tested.items() if place in own
+        )
+
+
+def _distribution(metric: Metric, treatment: str, series: str, members: _Members) -> Distribution:
     confidence = metric.kpis[0].confidence if metric.kpis else 95.0
-    return distribution(treatment, series, _values(members), confidence)
+    return distribution(treatment, series, members.values, confidence)
 
 
 # One trial
 
 
-def trial_metrics(
-    metric: Metric, observations: Sequence[Observation], method: Method
-) -> tuple[TrialMetric, ...]:
+def trial_metrics(metric: Metric, observations: Sequence[Observation], method: Method) -> Trials:
     """Compute `trial_metric` of each observation; many at once if only the measure is needed."""
     values = _values_at_once(metric, observations)
     if values is None:
-        return tuple(trial_metric(metric, observation, method) for observation in observations)
-    return tuple(
-        _trial(observation, value=value) for observation, value in zip(observations, values, strict=True)
+        return Trials.of(trial_metric(metric, observation, method) for observation in observations)
+    if isinstance(observations, Observed):
+        return Trials(observations.places, np.diff(observations.bounds), values, {}, {})
+    return Trials.of(
+        _trial(observation, value=value)
+        for observation, value in zip(observations, values.tolist(), strict=True)
     )
 
 
-def _values_at_once(metric: Metric, observations: Sequence[Observation]) -> list[float] | None:
+def _values_at_once(metric: Metric, observations: Sequence[Observation]) -> Array | None:
     """Compute values at once; None if a convergence is tested, or a trial may have no value."""
-    if metric.convergence is not None or any(one.times is not None for one in observations):
+    if metric.convergence is not None or _are_timed(observations):
         return None
     try:
-        values = st.trial_metric_values(
-            [one.values for one in observations], metric.measure, metric.convention
-        )
+        return st.trial_metric_values(_samples(observations), metric.measure, metric.convention)
     except StatisticsError:
         return None
-    return values.tolist()
+
+
+def _are_timed(observations: Sequence[Observation]) -> bool:
+    if isinstance(observations, Observed):
+        return observations.times is not None
+    return any(one.times is not None for one in observations)
+
+
+def _samples(observations: Sequence[Observation]) -> st.TrialSamples | list[Array]:
+    if isinstance(observations, Observed):
+        return st.TrialSamples(observations.values, np.diff(observations.bounds))
+    return [one.values for one in observations]
 
 
 def trial_metric(metric: Metric, observation: Observation, method: Method) -> TrialMetric:
@@ -138,38 +162,26 @@ def convergence_requirements(metric: Metric) -> dict[str, object] | None:
     }
 
 
-def _by_series(trials: Sequence[TrialMetric]) -> dict[tuple[str, str], list[TrialMetric]]:
-    """Group the trials with a value by (treatment, series), in the order in which they ran."""
-    groups: dict[tuple[str, str], list[TrialMetric]] = {}
-    for trial in trials:
-        groups.setdefault((trial.treatment, trial.series), [])
-        if trial.value is not None:
-            groups[trial.treatment, trial.series].append(trial)
-    for members in groups.values():
-        members.sort(key=lambda trial: (trial.started is None, trial.started or 0.0, trial.number))
-    return groups
-
-
 # One series
 
 
 def _independence(
-    metric: Metric, treatment: str, series: str, members: Sequence[TrialMetric], method: Method
+    metric: Metric, treatment: str, series: str, members: _Members, method: Method
 ) -> SeriesIndependence:
     try:
-        result = st.independence(_values(members), limits=metric.limits, method=method)
+        result = st.independence(members.values, limits=metric.limits, method=method)
     except StatisticsError as error:
-        return SeriesIndependence(treatment, series, len(members), None, str(error))
-    return SeriesIndependence(treatment, series, len(members), result, result.reason or None)
+        return SeriesIndependence(treatment, series, members.n, None, str(error))
+    return SeriesIndependence(treatment, series, members.n, result, result.reason or None)
 
 
 def _series_kpi(
-    metric: Metric, kpi: Kpi, treatment: str, series: str, members: Sequence[TrialMetric], method: Method
+    metric: Metric, kpi: Kpi, treatment: str, series: str, members: _Members, method: Method
 ) -> SeriesKpi:
-    n = len(members)
+    n = members.n
     try:
         result = st.kpi(
-            _values(members),
+            members.values,
             kpi.percentile,
             kpi.confidence,
             bound=kpi.bound,
@@ -179,35 +191,27 @@ def _series_kpi(
     except StatisticsError as error:
         return SeriesKpi(kpi, treatment, series, n, None, descriptive=True, note=str(error))
     notes = [result.note] if result.note else []
-    unsteady = sum(trial.converged is False for trial in members)
+    unsteady = members.unsteady
     if unsteady:
         notes.append(f"{unsteady} of {counted(n, 'trial')} did not converge: run longer or cut the start-up")
     descriptive = result.independent is False or unsteady > 0
     return SeriesKpi(kpi, treatment, series, n, result, descriptive, "; ".join(notes) or None)
 
 
-def _values(members: Sequence[TrialMetric]) -> list[float]:
-    return [trial.value for trial in members if trial.value is not None]
-
-
 # All series
 
 
 def _scores(
-    metric: Metric, kpis: Sequence[SeriesKpi], trials: Sequence[TrialMetric], method: Method
+    metric: Metric, kpis: Sequence[SeriesKpi], trials: Trials, method: Method
 ) -> list[SeriesVariability]:
     """Compute the scores of all KPIs; without KPIs, of the values, each as the KPI of a series."""
     score = metric.variability
     if score is None:
         return []
     if not metric.kpis:
-        given: dict[str, list[float]] = {}
-        for trial in trials:
-            if trial.value is not None:
-                given.setdefault(trial.treatment, []).append(trial.value)
         return [
             _score(metric, score, None, treatment, values, method, descriptive=False)
-            for treatment, values in given.items()
+            for treatment, values in trials.by_treatment().items()
         ]
     groups: dict[tuple[Kpi, str], list[SeriesKpi]] = {}
     for kpi in kpis:

@@ -8,7 +8,8 @@ import numpy as np
 
 from trialwise import statistics as st
 from trialwise.analysis.path.results import AxisRange, Plane, PlaneAxes, PlaneRegion, PlaneTrial
-from trialwise.analysis.results import MetricAnalysis, SeriesKpi, TrialMetric
+from trialwise.analysis.results import MetricAnalysis, SeriesKpi
+from trialwise.analysis.trial_columns import TrialMetric
 from trialwise.experiment.model import Experiment, Level, Metric
 from trialwise.experiment.placeholders import level_text, names_in
 from trialwise.experiment.sources import PathSource

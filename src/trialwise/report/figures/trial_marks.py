@@ -7,7 +7,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from trialwise.analysis.results import MetricAnalysis, TrialMetric
+from trialwise.analysis.results import MetricAnalysis
+from trialwise.analysis.trial_columns import TrialMetric
 from trialwise.report.plot_rows import Row
 
 MAX_DRAWN = 2000
