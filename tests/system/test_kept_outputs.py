@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 import artifacts
+from in_process import trialwise
 from trialwise.study.artifact.kept_outputs import kept_outputs
 
 TEXT = (
@@ -58,6 +59,15 @@ def test_what_was_kept_gives_the_numbers_of_the_ledger_unless_files_are_swapped(
     first, second = found.differences
     assert first.endswith("delay is 2 samples in the ledger, and other 2 samples in what was kept")
     assert (first.partition(" (")[0], second.partition(" (")[0]) == ("trial 1.1", "trial 2.1")
+
+
+def test_what_a_stranger_would_refuse_is_not_packed(bench, tmp_path):
+    place = shutil.copytree(bench, tmp_path / "work")
+    swap(*(place / f"sums.results/outputs/00000{at}-1.files.tar.gz" for at in (1, 2)))
+    done = trialwise("pack", "sums.results", "--licence", "CC-BY-4.0", cwd=place)
+    assert done.returncode == 5
+    assert "does not verify: trial 1.1 (" in done.stderr
+    assert not (place / "artifact.zip").exists()
 
 
 def test_outputs_that_are_gone_or_damaged_are_told_and_contradict_nothing(copy):

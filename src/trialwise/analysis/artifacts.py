@@ -180,9 +180,14 @@ class PackedLedger:
     outputs: KeptOutputs | None = None
 
     @property
+    def problems(self) -> tuple[str, ...]:
+        """What is not as it was recorded, and the first numbers that what was kept does not give."""
+        return (*self.broken, *(() if self.outputs is None else self.outputs.differences))
+
+    @property
     def is_whole(self) -> bool:
         """Whether it is as it was recorded, and what was kept gives its numbers."""
-        return not self.broken and (self.outputs is None or not self.outputs.differ)
+        return not self.problems
 
 
 @dataclass(frozen=True, slots=True)

@@ -346,8 +346,8 @@ def _check_again(archive: Path, identity: str) -> None:
     found = verify(archive)
     if found.integrity.identity != identity or found.exit_code != 0:
         bad = [claim.result.id for claim in found.claims if not claim.holds]
-        bad += [*found.integrity.changed, *(text for ledger in found.ledgers for text in ledger.broken)]
+        bad += [*found.integrity.changed, *(text for ledger in found.ledgers for text in ledger.problems)]
         raise StoreError(
             f"the archive does not verify: {', '.join(bad)}",
-            hint="what a ledger holds was changed after it was recorded, or this is a fault of Trialwise",
+            hint="a ledger or what was kept of trials was changed after it was recorded, or this is a fault of Trialwise",
         )
