@@ -85,7 +85,9 @@ def _is_json(content: Content) -> bool:
 def _read_json(content: Content, found: Found) -> None:
     document = valid(Document, content.path, content.keys, "hyperfine")
     found.version = document.metadata.hyperfine_version
-    if all(each.times is each.measurements is each.summary is each.mean is None for each in document.results):
+    if document.results and all(
+        each.times is each.measurements is each.summary is each.mean is None for each in document.results
+    ):
         raise found.wrong("looks like hyperfine's, but has neither runs nor means")
     zeros = 0
     for number, (result, levels) in enumerate(zip(document.results, _levels(document.results), strict=True)):
