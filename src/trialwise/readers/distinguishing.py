@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from trialwise.readers.blocks import treatments, with_factors
+from trialwise.readers.blocks import parts, treatments, with_factors
 from trialwise.readers.file_names import Named, by_pattern, guessed
 from trialwise.readers.gathering import Group
 from trialwise.readers.one_unit import in_one_unit
-from trialwise.readers.records import Reading
+from trialwise.readers.records import Note, Reading, listed
 
 
 def told_apart(group: Group, pattern: str | None = None) -> tuple[Group, str]:
     """Add the factors that tell files apart, and say which part of a name is which; empty if no name is used.
 
-    Parameters are not enough where one tool ran other commands with equal ones in another file: the commands are factors then.
+    Parameters are not enough where one tool ran other commands with equal ones in another file: the commands are factors then. So is
+    the version of the tool where files with one treatment are of several, and it is said where they are of several hosts.
     A metric that is in other units in other files is brought to one.
 
     Raises
@@ -26,7 +27,50 @@ def told_apart(group: Group, pattern: str | None = None) -> tuple[Group, str]:
     found, shown = with_names(with_options(in_one_unit(group)), pattern)
     if _are_mixed(found.readings):
         found = replace(found, readings=tuple(replace(reading, named=()) for reading in found.readings))
-    return found, shown
+    return _with_hosts(_with_versions(found)), shown
+
+
+def _with_versions(group: Group) -> Group:
+    """Add the version of the tool as a factor if files of one treatment are of several versions."""
+    versions: dict[frozenset[tuple[str, str]], str] = {}
+    are_joined = len({reading.version for reading in group.readings}) > 1 and any(
+        versions.setdefault(frozenset(reading.levels_of(own).items()), reading.version) != reading.version
+        for reading in group.readings
+        for own in treatments(reading.rows)
+    )
+    if not are_joined:
+        return group
+    readings = (
+        replace(
+            _with(reading, {"version": reading.version or "not told"}),
+            notes=(
+                *reading.notes,
+                Note("", "the files are of several versions of the tool, which are kept apart"),
+            ),
+        )
+        for reading in group.readings
+    )
+    return replace(group, readings=tuple(readings))
+
+
+def _with_hosts(group: Group) -> Group:
+    """Say it if the files are of several hosts."""
+    hosts = dict.fromkeys(host for reading in group.readings for host in _hosts(reading))
+    if len(group.readings) < 2 or len(hosts) < 2:
+        return group
+    names = tuple(hosts)
+    note = Note(
+        "", f"the files are of several hosts, whose differences are in the spread: {listed(names)}", names
+    )
+    first, *others = group.readings
+    return replace(group, readings=(replace(first, notes=(*first.notes, note)), *others))
+
+
+def _hosts(reading: Reading) -> Iterator[str]:
+    single, blocks = parts(reading.rows)
+    told = (row.levels.get("host") for row in single)
+    units = (unit.get("host") for block in blocks for unit in block.units)
+    yield from filter(None, (reading.facts.get("host"), *told, *units))
 
 
 def _are_mixed(readings: Sequence[Reading]) -> bool:

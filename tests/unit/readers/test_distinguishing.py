@@ -69,3 +69,38 @@ def test_sentences_of_files_that_list_different_names_are_one():
     assert list(Note.joined([Note("", f"of {listed(list('abcdefghijkl'))}", tuple("abcdefghijkl"))])) == [
         "of a, b, c, d, e, f, g, h, i, j and 2 more"
     ]
+
+
+def _iperf3(path: Path, version: str, rate: float) -> Path:
+    start = {"version": f"iperf {version}", "test_start": {"protocol": "TCP"}}
+    end = {"sum_received": {"bytes": 1, "bits_per_second": rate}, "sender_tcp_congestion": "cubic"}
+    path.write_text(json.dumps({"start": start, "intervals": [], "end": end}))
+    return path
+
+
+@pytest.mark.parametrize(("later", "means"), [("3.12", [2.0]), ("3.16", [1.0, 3.0])])
+def test_versions_of_a_tool_are_no_one_treatment(tmp_path: Path, later: str, means: list[float]):
+    files = [_iperf3(tmp_path / "x_1.json", "3.12", 1.0), _iperf3(tmp_path / "x_2.json", later, 3.0)]
+    group, _ = told_apart(gather(files).groups[0])
+    found = trials_of(group)
+    assert sorted(found.table.group_by("treatment").agg(mean=pl.col("value").mean())["mean"]) == means
+    said = {note.text for reading in group.readings for note in reading.notes}
+    assert any("several versions" in text for text in said) == (later == "3.16")
+
+
+def test_a_treatment_with_one_version_needs_no_name_of_it(tmp_path: Path):
+    files = [_iperf3(tmp_path / "a_1.json", "3.12", 1.0), _iperf3(tmp_path / "b_1.json", "3.16", 3.0)]
+    group, _ = told_apart(gather(files).groups[0])
+    assert not any("version" in levels for levels in trials_of(group).treatments.values())
+
+
+@pytest.mark.parametrize("hosts", [("h1", "h1"), ("h1", "h2")])
+def test_files_of_several_hosts_are_said(tmp_path: Path, hosts: tuple[str, str]):
+    for number, host in enumerate(hosts):
+        run = {"values": [1.0 + number], "metadata": {"hostname": host}}
+        document = {"version": "1.0", "benchmarks": [{"metadata": {"name": "b"}, "runs": [run]}]}
+        (tmp_path / f"r_{number}.json").write_text(json.dumps(document))
+    group, _ = told_apart(gather([tmp_path]).groups[0])
+    said = [note.text for reading in group.readings for note in reading.notes if "hosts" in note.text]
+    assert len(said) == len(set(hosts)) - 1
+    assert all("h1, h2" in text or "h1 and h2" in text for text in said)
