@@ -17,9 +17,9 @@ METRICS = """
 quantity = "fct"
 measure = "mean"
 estimand = "pooled"
-[metrics.p90]
+[metrics.p50]
 quantity = "slowdown"
-measure = "p90"
+measure = "p50"
 estimand = "pooled"
 [metrics.p999]
 quantity = "fct"
@@ -68,10 +68,10 @@ def test_one_long_trial_has_intervals_from_slices_of_its_time(tmp_path: Path) ->
     assert (mean.high - mean.low) / 2 == pytest.approx(2.02 * error, rel=0.05), "Student's t, a little skewed"
     assert f"{n} slices" in mean.method
     assert f"from {n} slices of " in mean.note
-    assert found["p90"].slices is not None
+    assert found["p50"].slices is not None
     p999 = found["p999"]
     assert (p999.low, p999.slices) == (None, None)
-    assert "lie beyond p99.9, and slices of time take 200; one about" in p999.note
+    assert "lie beyond p99.9, and slices of time take 1000; one about" in p999.note
     assert p999.note.endswith("times as long, or two trials or more lift that")
 
 
