@@ -126,3 +126,13 @@ def test_what_slices_do_not_show_is_refused(change: dict[str, str], why: str) ->
     ).trial
     assert isinstance(steady, SimulationTrial)
     assert not_steady(steady, {"scheme": "dctcp"}) == ""
+
+
+def test_one_trial_without_records_of_flows_says_so(tmp_path: Path) -> None:
+    text = simulation_text(METRICS.replace("ROUNDS", "1"), workload=WORKLOAD.replace("9ms", "500us"))
+    directory = run_simulation(
+        tmp_path, text.replace('kind = "simulation"', 'kind = "simulation"\nrecords = "drop"')
+    )
+    found = study.analyse(directory).estimation
+    assert found is not None
+    assert all('records = "keep" lifts that' in each.own.note for each in found.estimates)

@@ -44,9 +44,9 @@ class FewRuns:
     @classmethod
     def of(cls, experiment: Experiment, flows: FlowRecords | None, confidence: float) -> FewRuns | str:
         """Find the span, of flows that begin when as many are active as later and that end while others begin; or say why not."""
-        if flows is None:
+        if flows is None or not flows.rows:
             return 'flows were not recorded, and records = "keep" lifts that'
-        if not isinstance(experiment.trial, SimulationTrial) or not flows.rows:
+        if not isinstance(experiment.trial, SimulationTrial):
             return "only simulated flows have slices of time"
         trial, factors = experiment.trial, flows.rows[0].factors
         if why := not_steady(trial, factors):
