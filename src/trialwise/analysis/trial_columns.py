@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -61,15 +61,18 @@ class Places:
     @staticmethod
     def of(trials: Sequence[TrialMetric]) -> Places:
         """Return the places of trials."""
-        kinds: dict[tuple[str, int], int] = {}
+        kinds: dict[tuple[str, str], Kind] = {}
+        numbers: dict[tuple[str, str], int] = {}
         labels: dict[str, int] = {}
+        # Of factors, 1 and 1.0 and True are different ones.
+        keys = [(one.treatment, repr(dict(one.factors))) for one in trials]
+        for key, one in zip(keys, trials, strict=True):
+            kinds.setdefault(key, (one.treatment, one.factors))
         return Places(
             number=_whole(one.number for one in trials),
             attempt=_whole(one.attempt for one in trials),
-            kind=_whole(kinds.setdefault((one.treatment, id(one.factors)), len(kinds)) for one in trials),
-            kinds=list(
-                {(one.treatment, id(one.factors)): (one.treatment, one.factors) for one in trials}.values()
-            ),
+            kind=_whole(numbers.setdefault(key, len(numbers)) for key in keys),
+            kinds=list(kinds.values()),
             series=_whole(labels.setdefault(one.series, len(labels)) for one in trials),
             labels=list(labels),
             round=_whole(one.round for one in trials),
@@ -85,10 +88,9 @@ class Places:
         rows = slice(begin, end)
         started = [None] * (end - begin) if self.started is None else _without_gaps(self.started[rows])
         columns = (self.number, self.attempt, self.kind, self.series, self.round, self.position)
-        cells: list[list[int]] = [column[rows].tolist() for column in columns]
-        for (number, attempt, kind, series, turn, position), began in zip(
-            zip(*cells, strict=True), started, strict=True
-        ):
+        rows_of_cells = zip(*(column[rows].tolist() for column in columns), strict=True)
+        for cells, began in zip(rows_of_cells, started, strict=True):
+            number, attempt, kind, series, turn, position = cast("tuple[int, int, int, int, int, int]", cells)
             name, factors = self.kinds[kind]
             yield number, attempt, name, factors, self.labels[series], turn, position, began
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from trialwise.cli.output import print_json
 from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.sources import Data, Factor, named_all
 from trialwise.cli.spinner import StatusLine
@@ -106,9 +106,9 @@ def analyze(
         claims = _awaited_claims(source, patience) if is_told else None
         verdicts = _verdicts(source, analysis, table, reading, patience) if is_told else None
     if json:
-        from trialwise.exchange.analysis_json import analysis_document
+        from trialwise.exchange.analysis_json import analysis_texts
 
-        print_json(analysis_document(analysis))
+        sys.stdout.writelines(analysis_texts(analysis))
     elif csv:
         from trialwise.exchange.trials_csv import trials_csv
 

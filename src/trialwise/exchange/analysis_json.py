@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from functools import partial
 
 from trialwise.analysis.results import Analysis
+from trialwise.exchange.json_pieces import Marks
 from trialwise.exchange.plain import Json, plain, schema_of
+from trialwise.exchange.trial_texts import trial_texts
 
 FORMAT = "trialwise.analysis/1"
 
@@ -15,6 +19,22 @@ def analysis_document(analysis: Analysis) -> dict[str, Json]:
     content = {each.name: plain(getattr(analysis, each.name)) for each in fields(analysis)}
     del content["further"]
     return {"format": FORMAT, **content, **{name: plain(each) for name, each in analysis.further.items()}}
+
+
+def analysis_texts(analysis: Analysis) -> Iterator[str]:
+    """Yield the text of `analysis_document` in pieces, without an object for each trial."""
+    marks = Marks()
+    metrics = [
+        {
+            each.name: marks.add(partial(trial_texts, found.trials))
+            if each.name == "trials"
+            else plain(getattr(found, each.name))
+            for each in fields(found)
+        }
+        for found in analysis.metrics
+    ]
+    whole = analysis_document(replace(analysis, metrics=()))
+    return marks.texts({**whole, "metrics": metrics})
 
 
 def analysis_schema() -> dict[str, Json]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
-import secrets
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from trialwise.analysis.looking import Seen
+from trialwise.exchange.json_pieces import Marks
 from trialwise.exchange.look_rows import row_texts
 from trialwise.exchange.plain import Json, plain
 from trialwise.readers.gathering import Group, Unread
-from trialwise.visible import visible_json
 
 FORMAT = "trialwise.look/1"
 
@@ -23,21 +21,17 @@ def look_texts(
 
     The rows of a group take a thousand times its other keys, so that they are never there all at once.
     """
-    rows = secrets.token_hex(16)
-    document = {
+    marks = Marks()
+    document: dict[str, object] = {
         "format": FORMAT,
-        "groups": [_group(one, group, rows) for one, group in zip(seen, groups, strict=True)],
+        "groups": [
+            _group(one, group, marks.add(partial(row_texts, group.readings)))
+            for one, group in zip(seen, groups, strict=True)
+        ],
         "unread": plain(unread),
         "copies": [{"path": path, "of": first} for path, first in copies],
     }
-    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
-    before, *others = re.split(rf'\n( *"rows": )"{rows}"', visible_json(text))
-    yield before
-    for key, after, group in zip(others[::2], others[1::2], groups, strict=True):
-        yield f"\n{key}"
-        yield from row_texts(group.readings, len(key) - len(key.lstrip()))
-        yield after
-    yield "\n"
+    return marks.texts(document)
 
 
 def _group(seen: Seen, group: Group, rows: str) -> dict[str, Json]:

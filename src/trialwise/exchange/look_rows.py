@@ -5,7 +5,6 @@ A million rows as objects, one by one, take a minute and three gigabytes.
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,10 +14,10 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from trialwise.exchange.json_pieces import form_of, listed, margin, text_of
 from trialwise.exchange.plain import Json, plain
 from trialwise.readers.blocks import Block, Floats, parts
 from trialwise.readers.records import Reading, Row
-from trialwise.visible import visible_json
 
 _PART = 1 << 12
 """Rows of a block whose texts are there at the same time; each has about a thousand characters."""
@@ -27,26 +26,18 @@ _MOST_FORMS = 1 << 10
 
 def row_texts(readings: Sequence[Reading], indent: int) -> Iterator[str]:
     """Yield the list of all rows, with visible characters alone, as it stands under a key that is indented so far."""
-    margin, begun = "\n" + " " * (indent + 2), False
-    for text in chain.from_iterable(_texts(reading, margin) for reading in readings):
-        yield f"{',' if begun else '['}{margin}{text}"
-        begun = True
-    yield f"\n{' ' * indent}]" if begun else "[]"
+    before = margin(indent)
+    return listed(chain.from_iterable(_texts(reading, before) for reading in readings), indent)
 
 
-def _texts(reading: Reading, margin: str) -> Iterator[str]:
+def _texts(reading: Reading, before: str) -> Iterator[str]:
     """Yield rows, also several with commas between them."""
     single, blocks = parts(reading.rows)
-    yield from (_text(_row(reading, row), margin) for row in single)
+    yield from (text_of(_row(reading, row), before) for row in single)
     for block in blocks:
-        forms = _Forms(reading, block, margin)
+        forms = _Forms(reading, block, before)
         for begin in range(0, len(block), _PART):
-            yield f",{margin}".join(forms.filled(begin, min(begin + _PART, len(block))))
-
-
-def _text(row: Json, margin: str) -> str:
-    text = json.dumps(row, indent=2, allow_nan=False, ensure_ascii=False)
-    return visible_json(text.replace("\n", margin))
+            yield f",{before}".join(forms.filled(begin, min(begin + _PART, len(block))))
 
 
 def _row(reading: Reading, row: Row) -> dict[str, Json]:
@@ -82,8 +73,8 @@ Numbers = npt.NDArray[np.integer[Any]]
 class _Forms:
     """The texts of a block's rows, by their treatment and unit: all that differs between rows of the same form are numbers."""
 
-    def __init__(self, reading: Reading, block: Block, margin: str) -> None:
-        self._reading, self._block, self._margin = reading, block, margin
+    def __init__(self, reading: Reading, block: Block, before: str) -> None:
+        self._reading, self._block, self._before = reading, block, before
         samples = None if block.samples is None else np.diff(block.samples.bounds)
         columns: dict[str, Floats | Numbers | None] = {
             "value": block.values,
@@ -113,7 +104,7 @@ class _Forms:
         ]
         for place in block.reasons:
             if begin <= place < end:
-                texts[place - begin] = _text(_row(self._reading, block[place]), self._margin)
+                texts[place - begin] = text_of(_row(self._reading, block[place]), self._before)
         return texts
 
     def _form(self, which: int, place: int) -> str:
@@ -144,10 +135,7 @@ class _Forms:
         told |= {name: mark for name, mark in marks.items() if name in told}
         if block.samples is not None:
             told["samples"] = {"name": block.samples.name, "n": marks["samples"]}
-        text = _text(told, self._margin).replace("%", "%%")
-        for name, mark in marks.items():
-            text = text.replace(mark if name in _INSIDE else f'"{mark}"', "%s")
-        return text
+        return form_of(told, self._before, marks, _INSIDE)
 
 
 _INSIDE = ("number", "place")
