@@ -17,7 +17,7 @@ from trialwise.readers.declared import NO_UNIT, Found, Reader
 from trialwise.readers.tables.numbers import Parsed, is_missing, parsed
 from trialwise.readers.tables.roles import FAILED, Column, Shape, of_header, read_columns, shape_of
 from trialwise.readers.tables.table import Table, read_table
-from trialwise.readers.tables.text import LINE
+from trialwise.readers.tables.text import LINE, comment_mark
 from trialwise.readers.tables.times import holds_dates, time_unit, times_of
 from trialwise.readers.tables.words import is_data
 from trialwise.readers.units import NORMAL
@@ -39,7 +39,7 @@ _MOST_HEAD = 1 << 16
 def _headless(content: Content) -> AnalysisError:
     return AnalysisError(
         f"{content.path}: the table has no header",
-        hint="add a first line with names, or use --no-header",
+        hint="add a first line with names, or tell `trialwise analyze` or `compare`: --no-header --value column_2",
     )
 
 
@@ -110,7 +110,7 @@ class _Worked:
         if numbers.open is not None:
             raise AnalysisError(
                 f"{table.path}: {numbers.open!r} in column {name!r} may be thousands or decimals",
-                hint="use --decimal . or --decimal ,",
+                hint="say which to `trialwise analyze` or `compare`: --decimal . or --decimal ,",
             )
         metric, unit = of_header(name)
         if numbers.units:
@@ -243,7 +243,8 @@ def looks_like_table(content: Content) -> bool:
         return True
     if content.is_binary or content.head.lstrip()[:1] in ("{", "[", "<"):
         return False
-    lines = [line for line in content.head.split("\n") if line.strip() and line[0] not in "#%"][:_LOOKED_AT]
+    lines = [line for line in content.head.split("\n") if line.strip() and comment_mark(line) is None]
+    lines = lines[:_LOOKED_AT]
     if len(lines) < 2:
         return False
     if any(1 < len(_fields(lines[0], each)) == len(_fields(lines[1], each)) for each in _DELIMITERS):

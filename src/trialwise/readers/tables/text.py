@@ -35,6 +35,7 @@ _MARKS = (
     (b"\xff\xfe", "utf-16-le"),
     (b"\xfe\xff", "utf-16-be"),
 )
+_COMMENT = re.compile(r"#|%(?=[\s%]|$)|//")
 _SEPARATOR_LINE = re.compile(r'^"?sep=(.)"?$', re.IGNORECASE)
 
 csv.field_size_limit(1 << 24)
@@ -153,7 +154,7 @@ def _layout(path: Path, data: bytes, dialect: Dialect, wanted: Sequence[str]) ->
     skipped = 0
     if found := _SEPARATOR_LINE.match(sample[0]):
         delimiter, skipped = delimiter or found[1], 1
-    comment = dialect.comment or ("#" if _first(sample[skipped:]).startswith("#") else None)
+    comment = dialect.comment or comment_mark(_first(sample[skipped:]))
     before = skipped
     commented = ""
     while before < len(sample) and _is_passed(sample[before], comment):
@@ -178,6 +179,12 @@ def _layout(path: Path, data: bytes, dialect: Dialect, wanted: Sequence[str]) ->
         return Layout(delimiter, names, before, comment, headed=False, notes=tuple(notes))
     notes.extend(_doubts(first, before + 1, dialect))
     return Layout(delimiter, first, before + count, comment, headed=True, notes=tuple(notes))
+
+
+def comment_mark(line: str) -> str | None:
+    """Return the mark of a comment at the beginning of a line; a name such as %CPU begins with none."""
+    found = _COMMENT.match(line)
+    return None if found is None else found[0]
 
 
 def _first(lines: Sequence[str]) -> str:

@@ -22,11 +22,14 @@ from hypothesis import strategies as st
 
 from trialwise import foreign_files
 from trialwise.errors import AnalysisError
+from trialwise.readers.content import Content
+from trialwise.readers.register import recognised_table
 from trialwise.readers.tables import content
 from trialwise.readers.tables.columns import numbers_of
 from trialwise.readers.tables.dialect import Dialect
 from trialwise.readers.tables.foreign import foreign
 from trialwise.readers.tables.table import read_table
+from trialwise.readers.tables.text import comment_mark
 from trialwise.readers.tables.times import times_of
 
 CASES = Path(__file__).parents[5] / "shared" / "cases"
@@ -51,7 +54,7 @@ def values(path, name="v", **dialect):
 NAMES = (
     st.text(st.sampled_from('abcxyz XYZ"éµ()/%_'), min_size=1, max_size=12)
     .map(str.strip)
-    .filter(lambda name: name and not name.startswith("#"))
+    .filter(lambda name: name and comment_mark(name) is None)
 )
 CELLS = st.floats(-1e9, 1e9).map(lambda value: round(value, 4))
 
@@ -169,6 +172,24 @@ def test_a_header_like_data_is_none_and_that_is_said(write):
     assert not read_table(path, Dialect(header=True), ["10.5"]).notes
     assert read_table(write("0,10.5\n1,10.6\n"), Dialect(header=True)).columns == ["0", "10.5"]
     assert read_table(write("a,b\n1,2\n"), Dialect(header=False)).frame.height == 2
+
+
+@pytest.mark.parametrize("mark", ["#", "% ", "%% ", "//", "// "])
+def test_lines_that_begin_as_comments_are_none(write, mark):
+    """Before the header, between rows, and where nobody said what the columns are for."""
+    text = f"{mark}made by a, b; c\n\n{mark}twice\nscheme,rtt\na,5\n{mark}later\nb,6\n"
+    assert read_table(write(text)).frame["rtt"].to_list() in ([5, 6], ["5", "6"])
+    content = Content(Path("t.csv"), text.encode())
+    reader = recognised_table(content)
+    assert reader is not None
+    assert [(row.treatment, row.value) for row in reader.reading(content).rows] == [
+        ({"scheme": "a"}, 5),
+        ({"scheme": "b"}, 6),
+    ]
+
+
+def test_names_that_begin_with_a_percent_sign_are_no_comment(write):
+    assert read_table(write("%CPU,mem\n5,6\n7,8\n")).columns == ["%CPU", "mem"]
 
 
 def test_headers_behind_the_mark_of_a_comment(write):
