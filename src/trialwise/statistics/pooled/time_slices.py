@@ -77,7 +77,8 @@ def sliced_estimate(
     of freedom less for each run (Schmeiser, "Batch size effects in the analysis of simulation output", Operations Research 30, 1982).
     Autocovariances of what 1,024 fine parts add to the estimating equation, summed while pairs of neighbours are positive (Geyer,
     "Practical Markov chain Monte Carlo", Statistical Science 7, 1992), give the share of the variance that slices of a length miss;
-    slices are so long that it is 5 % at most, and it is added. The interval of a mean is that of Student's t corrected for the
+    slices are so long that it is 5 % at most, and it is added. There must be as many by what is above the median, too: a tail seldom
+    occurs, and does not show by itself how long a network remembers. The interval of a mean is that of Student's t corrected for the
     skewness of slices (Willink, "A confidence interval and test for the mean of an asymmetric distribution", Communications in
     Statistics 34, 2005).
 
@@ -121,6 +122,8 @@ def sliced_estimate(
         )
     fine = samples.cut(ceil(_FINE / len(runs)))
     dependence = _dependence(_parts(fine, p, convention), len(runs))
+    median = _dependence(_parts(fine, Fraction(1, 2), convention), len(runs))
+    _slices_of_a_run(median, len(runs), shortest / (end - begin))
     each, missed = _slices_of_a_run(dependence, len(runs), shortest / (end - begin))
     clusters = samples.cut(each)
     added = _parts(clusters, p, convention)
