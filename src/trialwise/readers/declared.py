@@ -37,6 +37,7 @@ from trialwise.readers.units import normalised
 NO_UNIT = "none (summary)"
 """The unit of replication of a file that holds summaries alone."""
 
+NO_END = "the last line has no end: if the file was cut there, its last value may be wrong"
 _MOST_RUNS = 1000
 """Maximum number of results that were appended to one file."""
 _REFUSED = {"unsafe_refused", "needs_encode"}
@@ -331,7 +332,7 @@ class Found:
         if self.content.is_cut and "partial" not in self._notes:
             self.note("partial", what="it was cut off, and what is whole was read")
         elif self.content.ends_in_line and not reader.is_table and "partial" not in self._notes:
-            self.remark("the last line has no end: if the file was cut there, its last value may be wrong")
+            self.remark(NO_END)
         if self.content.has_more:
             self.remark("JSON that follows after other text is left out: keep it in a file of its own")
 

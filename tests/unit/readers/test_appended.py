@@ -187,3 +187,10 @@ def test_the_header_of_a_table_that_was_joined_to_another_is_no_row(header, rows
     again = reading(2 * (header + rows[0]))
     assert [row.value for row in again.rows] == [5]
     assert "counts once" in remarks(again)
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_table_of_ordersage_that_was_cut_in_its_last_number_says_so(end):
+    """A quoted cell with two numbers was cut within the second."""
+    found = reading(HEADER + 'u,n1,1,a,1,fixed,Success,"5.5,6.5"\nu,n1,1,a,2,fixed,Success,"7.5,8' + end)
+    assert ("the last line has no end" in remarks(found)) == (not end)

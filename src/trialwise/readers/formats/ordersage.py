@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from trialwise.readers.appended import apart_at
 from trialwise.readers.content import Content
-from trialwise.readers.declared import Found, Reader
+from trialwise.readers.declared import NO_END, Found, Reader
 
 _COMMANDS = ("test_command", "exp_command")
 _NEEDED = {"run_uuid", "run_num", "order_number", "order_type", "completion_status", "result"}
@@ -67,6 +67,8 @@ def _read(content: Content, found: Found) -> None:
         _add(found, {column: trial.command}, trial, first, most[trial.command], order)
     if any(number > 1 for number in most.values()):
         found.note("several_numbers_in_cell")
+    if content.ends_in_line:
+        found.remark(NO_END)
     found.note("time_unusable", what="they are processor time of the controller")
     found.note("unit_unknown", what="result")
 
