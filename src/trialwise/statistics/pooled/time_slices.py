@@ -241,7 +241,8 @@ def _require_light(ordered: Array) -> None:
             f"{ordered.size} samples do not show their tail, and {least} do", least / ordered.size
         )
     above = ordered[-top - 1 :] - ordered[ordered.size // 2]
-    spread = float(np.mean(np.log(above[1:] / above[0]))) if above[0] > 0 else np.inf
+    logarithms: Array = np.log(above[1:] / above[0]) if above[0] > 0 else np.full(top, np.inf)
+    spread = float(logarithms.mean())
     index = 1 / spread if spread else np.inf
     if index < TAIL_INDEX:
         raise DependentSlicesError(
