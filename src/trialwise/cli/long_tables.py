@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from trialwise.cli.output import stderr_console
 from trialwise.errors import TrialwiseError
-from trialwise.late import pl
 from trialwise.whole_files import is_special, whole_files
 
 if TYPE_CHECKING:
+    from trialwise.exchange.table_parts import TableParts
     from trialwise.readers.records import Reading
 
 
@@ -41,16 +41,17 @@ def write_long_tables(readings: Sequence[Reading], csv: Path | None, parquet: Pa
     StoreError
         A file cannot be written; those of an earlier call are still there.
     """
-    from trialwise.exchange.readings_tables import samples_table, trials_table
+    from trialwise.exchange.readings_tables import samples_parts, trials_parts
 
-    trials, samples = trials_table(readings), samples_table(readings)
+    trials, samples = trials_parts(readings), samples_parts(readings)
+    is_sampled = any(not part.is_empty() for part in samples.made())
     ways = [
         (path, write) for path, write in ((csv, _write_csv), (parquet, _write_parquet)) if path is not None
     ]
     beside = [(_samples_of(path), write) for path, write in ways if not is_special(path)]
-    if not samples.is_empty() and len(beside) < len(ways):
+    if is_sampled and len(beside) < len(ways):
         stderr_console().print("samples inside trials are left out: name a file, beside which they go")
-    wanted = [(path, write, samples) for path, write in beside if not samples.is_empty() or path.exists()]
+    wanted = [(path, write, samples) for path, write in beside if is_sampled or path.exists()]
     wanted += [(path, write, trials) for path, write in ways]
     with whole_files([path for path, _, _ in wanted]) as asides:
         for aside, (_, write, table) in zip(asides, wanted, strict=True):
@@ -62,11 +63,11 @@ def _samples_of(path: Path) -> Path:
     return path.with_name(f"{path.stem}.samples{path.suffix}")
 
 
-def _write_csv(path: Path, table: pl.DataFrame) -> None:
+def _write_csv(path: Path, table: TableParts) -> None:
     from trialwise.exchange.csv_text import write_table
 
-    write_table(path, table)
+    write_table(path, table.joined())
 
 
-def _write_parquet(path: Path, table: pl.DataFrame) -> None:
-    table.write_parquet(path, compression="zstd")
+def _write_parquet(path: Path, table: TableParts) -> None:
+    table.write(path)

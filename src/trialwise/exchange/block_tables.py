@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -122,8 +122,3 @@ def _head(outer: Mapping[str, str], level: str, before: str) -> str:
 def table_of(columns: Mapping[str, pl.Expr]) -> pl.DataFrame:
     """Return the columns as a table."""
     return pl.select(column.alias(name) for name, column in columns.items())
-
-
-def joined(parts: Sequence[pl.DataFrame], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Put parts of a table one below the other."""
-    return pl.concat(parts) if parts else pl.DataFrame(schema=dict(schema))

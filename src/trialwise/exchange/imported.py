@@ -24,8 +24,9 @@ from trialwise.errors import AnalysisError, StoreError, not_written
 from trialwise.exchange import pantheon_reading
 from trialwise.exchange.pantheon_folder import PantheonRuns
 from trialwise.exchange.pantheon_results import results_of
-from trialwise.exchange.readings_tables import not_whole, rows_of, samples_table, trials_table
+from trialwise.exchange.readings_tables import not_whole, rows_of, samples_parts, trials_parts
 from trialwise.exchange.recorded_readings import recorded
+from trialwise.exchange.table_parts import TableParts
 from trialwise.foreign_files import MEBIBYTE, read_foreign
 from trialwise.late import pl
 from trialwise.readers.content import MOST_BYTES, read_content
@@ -102,7 +103,7 @@ def write_import(directory: Path, group: Group, pattern: str, gathered: Gathered
     StoreError
         The directory is there and has something else, or cannot be written.
     """
-    tables = {TRIALS: _packed(trials_table(group.readings)), SAMPLES: _packed(samples_table(group.readings))}
+    tables = {TRIALS: _packed(trials_parts(group.readings)), SAMPLES: _packed(samples_parts(group.readings))}
     record = ImportRecord(
         format=FORMAT,
         trialwise=__version__,
@@ -158,9 +159,9 @@ def _there(directory: Path, record: ImportRecord) -> ImportRecord:
     return kept
 
 
-def _packed(table: pl.DataFrame) -> bytes:
+def _packed(table: TableParts) -> bytes:
     packed = io.BytesIO()
-    table.write_parquet(packed, compression="zstd")
+    table.write(packed)
     return packed.getvalue()
 
 

@@ -13,12 +13,12 @@ from trialwise.exchange.block_tables import (
     as_json,
     factor_of,
     factors_in,
-    joined,
     samples_of,
     table_of,
     trials_of,
 )
 from trialwise.exchange.stored_rows import rows_in
+from trialwise.exchange.table_parts import PART, TableParts
 from trialwise.late import pl
 from trialwise.readers.blocks import parts
 from trialwise.readers.records import Inside, Reading, Row
@@ -63,20 +63,32 @@ def trials_table(readings: Sequence[Reading]) -> pl.DataFrame:
     `file` and `row` count from 0, and are the key of samples. `levels`, `factors` and `summary` are JSON. `start` and `end` are Unix
     seconds; what is not known is null.
     """
+    return trials_parts(readings).joined()
+
+
+def trials_parts(readings: Sequence[Reading]) -> TableParts:
+    """Return the same as parts."""
     factors = dict.fromkeys(name for reading in readings for name in _factors_in(reading.rows))
     columns = {f"factor {name}" if name in _TRIALS else name: name for name in factors}
-    found: list[pl.DataFrame] = []
-    for number, reading in enumerate(readings):
-        single, blocks = parts(reading.rows)
-        if single:
-            found.append(_single(number, reading, single, columns))
-        begin = len(single)
-        for block in blocks:
-            cells = {"file": pl.lit(number, pl.Int64), **trials_of(block, reading, begin)}
-            cells |= {column: factor_of(block, name) for column, name in columns.items()}
-            found.append(table_of(cells))
-            begin += len(block)
-    return joined(found, {**_TRIALS, **dict.fromkeys(columns, pl.String())})
+
+    def made() -> Iterator[pl.DataFrame]:
+        for number, reading in enumerate(readings):
+            yield from _trials_in(number, reading, columns)
+
+    return TableParts({**_TRIALS, **dict.fromkeys(columns, pl.String())}, made)
+
+
+def _trials_in(number: int, reading: Reading, columns: Mapping[str, str]) -> Iterator[pl.DataFrame]:
+    """Yield rows; `columns` has the name of each factor by that of its column."""
+    single, blocks = parts(reading.rows)
+    for begin in range(0, len(single), PART):
+        yield _single(number, reading, begin, single[begin : begin + PART], columns)
+    begin = len(single)
+    for part in chain.from_iterable(block.parts(PART) for block in blocks):
+        cells = {"file": pl.lit(number, pl.Int64), **trials_of(part, reading, begin)}
+        cells |= {column: factor_of(part, name) for column, name in columns.items()}
+        yield table_of(cells)
+        begin += len(part)
 
 
 def _factors_in(rows: Sequence[Row]) -> Iterator[str]:
@@ -85,9 +97,10 @@ def _factors_in(rows: Sequence[Row]) -> Iterator[str]:
     yield from chain.from_iterable(map(factors_in, blocks))
 
 
-def _single(number: int, reading: Reading, rows: Sequence[Row], columns: Mapping[str, str]) -> pl.DataFrame:
-    """Return rows; `columns` has the name of each factor by that of its column."""
-    cells = [(number, reading.path, place, *_cells(reading, row)) for place, row in enumerate(rows)]
+def _single(
+    number: int, reading: Reading, begin: int, rows: Sequence[Row], columns: Mapping[str, str]
+) -> pl.DataFrame:
+    cells = [(number, reading.path, place, *_cells(reading, row)) for place, row in enumerate(rows, begin)]
     return pl.DataFrame(cells, schema=_TRIALS, orient="row").with_columns(
         pl.Series(column, [row.treatment.get(name) for row in rows], dtype=pl.String)
         for column, name in columns.items()
@@ -108,9 +121,17 @@ def _cells(reading: Reading, row: Row) -> tuple[object, ...]:
 
 def samples_table(readings: Sequence[Reading]) -> pl.DataFrame:
     """Return a row for each sample inside trials, in the unit of its metric; `time` as the file has it, in seconds."""
-    return joined(
-        [part for number, reading in enumerate(readings) for part in _sampled_in(number, reading)], _SAMPLES
-    )
+    return samples_parts(readings).joined()
+
+
+def samples_parts(readings: Sequence[Reading]) -> TableParts:
+    """Return the same as parts."""
+
+    def made() -> Iterator[pl.DataFrame]:
+        for number, reading in enumerate(readings):
+            yield from _sampled_in(number, reading)
+
+    return TableParts(_SAMPLES, made)
 
 
 def _sampled_in(number: int, reading: Reading) -> Iterator[pl.DataFrame]:
@@ -119,11 +140,11 @@ def _sampled_in(number: int, reading: Reading) -> Iterator[pl.DataFrame]:
         if row.samples is not None and len(row.samples.values):
             yield _sampled(number, place, reading, row, row.samples)
     begin = len(single)
-    for block in blocks:
-        if block.samples is not None and len(block.samples.values):
-            cells = samples_of(block, block.samples, reading, begin)
+    for part in chain.from_iterable(block.parts(PART) for block in blocks):
+        if part.samples is not None and part.samples.bounds[0] < part.samples.bounds[-1]:
+            cells = samples_of(part, part.samples, reading, begin)
             yield table_of({"file": pl.lit(number, pl.Int64), **cells})
-        begin += len(block)
+        begin += len(part)
 
 
 def _sampled(number: int, place: int, reading: Reading, row: Row, inside: Inside) -> pl.DataFrame:

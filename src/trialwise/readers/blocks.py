@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, overload
+from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from trialwise.readers.records import Better, Inside, Row
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
+_Column = TypeVar("_Column", bound=npt.NDArray[Any])
 _PART = 1 << 16
 """Rows that are looked at together."""
 
@@ -35,6 +36,10 @@ class Ragged:
         """Join the samples of rows."""
         bounds = np.cumsum([0, *map(len, samples)])
         return Ragged(name, np.fromiter(chain.from_iterable(samples), np.float64, bounds[-1]), bounds)
+
+    def part(self, begin: int, end: int) -> Ragged:
+        """Return the samples of some rows."""
+        return replace(self, bounds=self.bounds[begin : end + 1])
 
     def __getitem__(self, place: int) -> Inside:
         begin, end = self.bounds[place : place + 2]
@@ -128,6 +133,31 @@ class Block(Sequence[Row]):
         if self.repetitions is None:
             return {"process": f"{self.process[0]}{number}{self.process[1]}"}
         return {"repetition": f"{self.repetitions[int(self.treatment[place])]}{number}"}
+
+    def parts(self, size: int) -> Iterator[Block]:
+        """Yield the same rows as blocks of at most so many."""
+        places, told = np.array(list(self.reasons), np.int64), list(self.reasons.values())
+        for begin in range(0, len(self), size):
+            failed = np.flatnonzero((places >= begin) & (places < begin + size)).tolist()
+            reasons = {int(places[each]) - begin: told[each] for each in failed}
+            yield self._part(begin, min(begin + size, len(self)), reasons)
+
+    def _part(self, begin: int, end: int, reasons: Mapping[int, str]) -> Block:
+        rows = slice(begin, end)
+        return replace(
+            self,
+            treatment=self.treatment[rows],
+            values=self.values[rows],
+            numbers=self.numbers[rows],
+            within=_taken(self.within, rows),
+            reasons=reasons,
+            orders=_taken(self.orders, rows),
+            starts=_taken(self.starts, rows),
+            seconds=_taken(self.seconds, rows),
+            places=_taken(self.places, rows),
+            ends=_taken(self.ends, rows),
+            samples=None if self.samples is None else self.samples.part(begin, end),
+        )
 
     @property
     def measured(self) -> npt.NDArray[np.bool_]:
@@ -282,6 +312,10 @@ def first_of(numbers: Indices) -> list[int]:
     """Return the first row of each number that `distinct` gave, or of some of these rows; in the order of the rows."""
     found = _firsts(numbers)
     return np.sort(found[found < len(numbers)]).tolist()
+
+
+def _taken(column: _Column | None, rows: slice) -> _Column | None:
+    return None if column is None else cast("_Column", column[rows])
 
 
 def _known(column: Floats | None, place: int) -> float | None:
