@@ -37,15 +37,16 @@ impl Deficits {
         head: impl Fn(usize) -> u64,
     ) -> Option<usize> {
         let mut class = usize::from(last);
-        let goes_on = ready & 1 << class != 0 && head(class) <= self.0[class];
-        while !goes_on {
+        if ready & 1 << class != 0 && head(class) <= self.0[class] {
+            return Some(class);
+        }
+        loop {
             class = choose_class(Scheduling::RoundRobin, ready, class as u8)?;
             self.0[class] += weights.of(class) * unit;
             if head(class) <= self.0[class] {
-                break;
+                return Some(class);
             }
         }
-        Some(class)
     }
 
     /// A packet of `size` has left a class, whose turn ends where no other waits.
