@@ -34,7 +34,7 @@ MODULES = (
     "crc32c_generic",
     "ext4",
 )
-BOOT_SECONDS = 60.0
+BOOT_SECONDS = 180.0
 """How long a boot may take on a busy machine that emulates every instruction."""
 
 _START = """#!/bin/busybox sh
