@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from trialwise.errors import AnalysisError
+from trialwise.readers.json_documents import TWICE, Repeated
 from trialwise.readers.long_lists import LongList, Numbers
 
 
@@ -51,6 +52,7 @@ def valid(form: type[_Form], path: Path, document: object, tool: str) -> _Form:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
+        what = f"{where} {TWICE}" if isinstance(first["input"], Repeated) else f"{where}: {first['msg']}"
         raise AnalysisError(
-            f"{path}: looks like {tool}'s, but {where}: {first['msg']}", hint=f"write it again with {tool}"
+            f"{path}: looks like {tool}'s, but {what}", hint=f"write it again with {tool}"
         ) from error

@@ -209,11 +209,14 @@ def _text_of(data: bytes) -> str:
         return data.decode("cp1252", "replace")
 
 
+TWICE = "stands twice, with different values"
+
+
 class Repeated:
     """What a JSON object has under a key that stands in it twice, with different values: neither can be believed."""
 
     def __repr__(self) -> str:
-        return "a key that stands twice with different values"
+        return f"a key that {TWICE}"
 
 
 _REPEATED = Repeated()

@@ -10,7 +10,7 @@ from typing import cast
 
 from trialwise.errors import AnalysisError
 from trialwise.readers.content import Content
-from trialwise.readers.json_documents import opens_json
+from trialwise.readers.json_documents import TWICE, Repeated, opens_json
 from trialwise.readers.long_lists import is_list
 from trialwise.readers.tables.foreign import binary, printed
 from trialwise.visible import visible
@@ -60,7 +60,8 @@ def _json(content: Content) -> tuple[str, list[str]]:
     numbers = list(islice(_numbers(content.document), _MOST_NUMBERS))
     what = f"JSON, {kind}{f' with {keys}{more}' if keys else ''}"
     if not numbers:
-        return f"{what}, without a number", []
+        twice = next(_repeated(content.document), None)
+        return f"{what}, without a number{f': {_short(twice)} {TWICE}' if twice else ''}", []
     told = ", ".join(f"{_short(pointer)} = {value:g}" for pointer, value in numbers)
     pointer = numbers[0][0]
     return f"{what}; numbers: {told}", [
@@ -70,7 +71,19 @@ def _json(content: Content) -> tuple[str, list[str]]:
 
 
 def _numbers(document: object) -> Iterator[tuple[str, float]]:
-    """Yield the first numbers of a document with their JSON pointers (RFC 6901); of a list, only those of its first entry."""
+    """Yield the first numbers of a document with their JSON pointers."""
+    for pointer, value in _entries(document):
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300:
+            yield pointer, value
+
+
+def _repeated(document: object) -> Iterator[str]:
+    """Yield the JSON pointers of keys that stand twice."""
+    return (pointer for pointer, value in _entries(document) if isinstance(value, Repeated))
+
+
+def _entries(document: object) -> Iterator[tuple[str, object]]:
+    """Yield the first entries of a document with their JSON pointers (RFC 6901); of a list, only its first one."""
     left: list[tuple[str, object]] = [("", document)]
     for _ in range(_MOST_VISITED):
         if not left:
@@ -83,7 +96,7 @@ def _numbers(document: object) -> Iterator[tuple[str, float]]:
             ]
         elif is_list(value):
             left += [(f"{pointer}/0", value[0])] if value else []
-        elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300:
+        else:
             yield pointer, value
 
 

@@ -86,7 +86,7 @@ def test_equal_keys_are_left_to_the_other_parser(monkeypatch: pytest.MonkeyPatch
     short_lists(monkeypatch)
     assert with_long_lists(b'{"a": [1], "a": [2]}') is None
     content = Content(Path("x.json"), b'{"a": [1], "a": [2]}')
-    assert repr(content.document) == "{'a': a key that stands twice with different values}"
+    assert repr(content.document) == "{'a': a key that stands twice, with different values}"
 
 
 def test_columns_of_objects_of_python_are_those_of_their_text() -> None:

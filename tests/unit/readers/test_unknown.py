@@ -52,3 +52,23 @@ def test_data_that_are_no_text_are_told_so():
 def test_a_cut_document_of_no_known_format_is_told_from_whole_json():
     assert "ends before its first result" in unknown(Content(Path("x"), b'{"a": {"b": 1}, "c": {')).message
     assert "JSON, an object with a" in unknown(Content(Path("x"), b'{"a": {"b": 1}}')).message
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (
+            '{"results": [{"command": "a", "mean": 1, "times": [1, 2], "times": [3, 4]}]}',
+            "looks like hyperfine's, but results.0.times stands twice, with different values",
+        ),
+        (
+            '{"mine": {"rate": 1, "rate": 2}}',
+            "without a number: /mine/rate stands twice, with different values",
+        ),
+    ],
+)
+def test_a_key_that_stands_twice_is_named(text, named, tmp_path):
+    """Neither value can be believed (RFC 8259, section 4)."""
+    (tmp_path / "a.json").write_text(text)
+    (found,) = gather([tmp_path]).unread
+    assert named in found.why
