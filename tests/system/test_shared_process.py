@@ -334,7 +334,7 @@ def test_the_plan_says_that_trials_share_processes(bench: Bench):
 def test_one_process_of_each_treatment_is_no_inference_and_several_are(bench: Bench):
     shared(bench, factors="x = [1, 2]", rounds=8).run()
     compared = bench.compute("compare", bench.directory, "--a", "x=1", "--b", "x=2").stdout
-    assert "no inference from 1 and 1 process" in compared
+    assert "no inference from one process on each side" in compared
     assert "more series, where the trials of one share a process" in compared
     effects = bench.compute("effects", bench.directory).stdout
     assert "each treatment ran in one process; repeat every treatment in at least two processes" in effects

@@ -8,8 +8,6 @@ use trialwise_units::{Duration, Rate};
 use crate::flow::FlowSpecification;
 use crate::settings::{Dropping, Mode, Settings};
 
-/// Classes of a port.
-pub(crate) const CLASSES: usize = 8;
 /// The class of control frames, outside the accounts.
 pub(crate) const CONTROL: usize = 0;
 

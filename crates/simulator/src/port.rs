@@ -2,14 +2,14 @@
 
 use trialwise_units::{Duration, Time};
 
-use crate::buffer::{CLASSES, CONTROL, Held};
+use crate::buffer::{CONTROL, Held};
 use crate::event::Order;
 use crate::flight::Flight;
 use crate::index::{CardId, PacketId, PartId, SwitchId};
 use crate::link_kind::LinkKindId;
 use crate::packet::{PacketList, PacketSlab};
 use crate::scheduling::{Deficits, choose_class};
-use crate::settings::{Scheduling, Weights};
+use crate::settings::{CLASSES, Scheduling, Weights};
 
 /// Packets of one class that wait.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,6 @@
 //! Which class a port serves next.
 
-use crate::buffer::CLASSES;
-use crate::settings::{Scheduling, Weights};
+use crate::settings::{CLASSES, Scheduling, Weights};
 
 /// The class to serve among those whose bit is set in `ready`; `last` is the one that was served last. By weights there is more
 /// to know ([`Deficits`]); without it all have the same.

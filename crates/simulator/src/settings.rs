@@ -3,7 +3,8 @@
 use trialwise_congestion::{Algorithm, Fidelity, Marks};
 use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
-use crate::buffer::CLASSES;
+/// Classes of a port.
+pub(crate) const CLASSES: usize = 8;
 
 /// How closely the reference simulator is followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from cyclopts import App, CycloptsError, Group
@@ -78,12 +79,27 @@ def _words() -> list[str]:
     return separated(words)
 
 
+def _write_rest() -> None:
+    """Write what standard output still holds: that the disk is full may show with the last of it alone."""
+    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison] it is closed
+        sys.stdout.flush()
+
+
+def _forget_rest() -> None:
+    """Leave out what cannot be written: Python would try again at its end, and exit with a code of its own."""
+    try:
+        _write_rest()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main() -> None:
     """Run the command line; the entry point of the package."""
     control_c = ControlC()
     control_c.watch()
     try:
         result = app(_words(), exit_on_error=True, result_action="return_value") if _given() else welcome()
+        _write_rest()
     except TrialwiseError as error:
         from trialwise.cli.text import echo
 
@@ -105,5 +121,7 @@ def main() -> None:
             sys.exit(130)
         from trialwise.cli.unexpected import tell
 
-        sys.exit(tell(error))
+        code = tell(error)
+        _forget_rest()
+        sys.exit(code)
     sys.exit(result if isinstance(result, int) else 0)

@@ -59,7 +59,7 @@ def test_units_of_one_side_alone_are_left_out_of_pairs():
 def test_one_boot_on_each_side_is_no_inference_however_many_trials_there_are():
     found = units(side(range(50), boot=["x"] * 50, name="a"), side(range(50), boot=["y"] * 50, name="b"))
     assert found.level == "boot"
-    assert found.refusal == "no inference from 1 and 1 boot: each side takes at least two"
+    assert found.refusal == "no inference from one boot on each side: each side takes at least two"
 
 
 def test_one_trial_on_a_side_is_no_inference():
@@ -91,7 +91,7 @@ def test_one_process_on_each_side_is_no_inference_however_many_trials_it_ran():
     )
     assert found.level == "process"
     assert found.refusal == (
-        "no inference from 1 and 1 process: each side takes at least two "
+        "no inference from one process on each side: each side takes at least two "
         "(more series, where the trials of one share a process)"
     )
 

@@ -5,12 +5,11 @@ use std::ops::{Index, IndexMut};
 use trialwise_units::Time;
 
 use super::Network;
-use crate::buffer::CLASSES;
 use crate::event::{Event, Order};
 use crate::index::{CardId, FlowId, PacketId, PortId};
 use crate::packet::{Kind, PacketList, PacketSlab};
 use crate::scheduling::choose_class;
-use crate::settings::Scheduling;
+use crate::settings::{CLASSES, Scheduling};
 
 /// A network card of a host: one for each of its links.
 #[derive(Debug)]

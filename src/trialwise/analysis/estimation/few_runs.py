@@ -46,9 +46,9 @@ class FewRuns:
         """Find the span, of flows that begin when as many are active as later and that end while others begin; or say why not."""
         if flows is None or not flows.rows:
             return 'flows were not recorded, and records = "keep" lifts that'
-        if not isinstance(experiment.trial, SimulationTrial):
+        if experiment.trial.traits.workload is None:
             return "only simulated flows have slices of time"
-        trial, factors = experiment.trial, flows.rows[0].factors
+        trial, factors = assumed(experiment.trial, SimulationTrial), flows.rows[0].factors
         if why := not_steady(trial, factors):
             return why
         if left := int(np.sum(~np.isfinite(flows.fct))):
