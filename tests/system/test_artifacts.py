@@ -58,7 +58,7 @@ def test_a_packed_experiment_verifies_as_archive_and_as_folder_with_sha256sum_an
 def test_an_artifact_is_a_side_of_a_diff(bench):
     done = trialwise("diff", "artifact.zip", "sums.results", "--json", cwd=bench)
     found = json.loads(done.stdout)
-    assert [each["name"] for each in found["differences"]] == ["machine.hostname"]
+    assert found["differences"] == []  # the names that were replaced are those of this machine
     assert (done.returncode, found["a"], found["results"]["refusal"]) == (0, "artifact.zip", None)
     assert trialwise("diff", "artifact.zip", cwd=bench).returncode == 0
     (bench / "broken.zip").write_bytes((bench / "artifact.zip").read_bytes()[:-100])

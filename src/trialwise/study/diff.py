@@ -7,17 +7,18 @@ import json
 import os
 import tomllib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from trialwise.analysis.comparison.comparing import compare
 from trialwise.analysis.context import session_facts
 from trialwise.analysis.diff import Diff, ResultsDiff, Side, diff
-from trialwise.analysis.environments import facts_of, plan_facts
+from trialwise.analysis.environments import EnvironmentDifference, facts_of, plan_facts
 from trialwise.analysis.influences import Study
 from trialwise.analysis.progress import Progress
 from trialwise.errors import AnalysisError
 from trialwise.exchange.artifact.manifest import NAME as MANIFEST
+from trialwise.exchange.artifact.privacy import are_same_but_names
 from trialwise.exchange.artifact.reading import opened_artifact
 from trialwise.experiment.model import Experiment
 from trialwise.foreign_files import absent
@@ -56,7 +57,13 @@ def diff_places(a: str, b: str, told: Progress | None = None) -> Diff:
             None if place is None else _side(place, name) for place, name in zip(places, (a, b), strict=True)
         ]
         first, second = (_here(next(filter(None, sides))) if side is None else side for side in sides)
-        return diff(first.side, second.side, _results(places, told))
+        found = diff(first.side, second.side, _results(places, told))
+        return replace(found, differences=tuple(one for one in found.differences if not _is_of_names(one)))
+
+
+def _is_of_names(difference: EnvironmentDifference) -> bool:
+    """Return True if the sides differ only by names that were replaced when one was packed."""
+    return len(difference.a) == len(difference.b) and all(map(are_same_but_names, difference.a, difference.b))
 
 
 @contextlib.contextmanager

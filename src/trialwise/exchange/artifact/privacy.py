@@ -17,6 +17,10 @@ _HIDDEN = "hidden "
 """Beginning of a variable that was recorded as a hash because it looks like a secret (`trialwise.measurement.inherited`)."""
 
 
+_STAND_IN = re.compile(r"(?:host|user)-\d+")
+_BETWEEN = re.compile(r"([^\w-])")
+
+
 class Names:
     """Names of hosts and users, each with what stands for it; counts what was replaced and removed.
 
@@ -82,6 +86,14 @@ class Names:
                 return self.stand_ins[value]
             return self.text(value)
         return cast("Json", value)
+
+
+def are_same_but_names(one: str, other: str) -> bool:
+    """Return True if texts differ only by names for which one of them has a stand-in: nobody can tell whether these differ."""
+    words = [_BETWEEN.split(text) for text in (one, other)]
+    return len(words[0]) == len(words[1]) and all(
+        a == b or _STAND_IN.fullmatch(a) or _STAND_IN.fullmatch(b) for a, b in zip(*words, strict=True)
+    )
 
 
 def users_in(text: str) -> set[str]:
